@@ -171,9 +171,7 @@ impl World {
             on_seats: true,
             ..self.clone()
         };
-        let setup = Setup::new(&unpinned, false)?;
-        let starts = setup.starts(&setup.fabric());
-        Ok(Seats::new(starts, setup))
+        Ok(Seats::new(Setup::new(&unpinned, false)?))
     }
 }
 

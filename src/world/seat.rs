@@ -1,14 +1,23 @@
 //! Ranks on threads that the library does not start: those of a thread pool, of a test, the main thread.
 
+use std::fmt;
+use std::sync::Arc;
+use std::time::Instant;
+
 use parking_lot::Mutex;
 
+use super::findings::Findings;
+use super::outcome::Outcome;
 use super::rank::Start;
+use super::report::Report;
 use super::setup::Setup;
 use crate::Rank;
 use crate::comm::Comm;
 use crate::engine::is_inside;
-use crate::error::{Error, Result};
+use crate::error::{Error, Gone, Result};
+use crate::transport::Fabric;
 use crate::transport::progress::wait::Live;
+use crate::unwind;
 
 /// The seats of a world whose threads the caller provides; see [`World::connect`](crate::World::connect).
 ///
@@ -33,17 +42,29 @@ use crate::transport::progress::wait::Live;
 /// ```
 pub struct Seats {
     seats: Vec<Mutex<Option<Seat>>>,
-    _setup: Option<Setup>,
+    made: Option<Made>,
     /// Why there are no seats.
     refused: Option<String>,
 }
 
+/// The world of the seats.
+struct Made {
+    setup: Setup,
+    fabric: Arc<Fabric>,
+    begin: Instant,
+}
+
 impl Seats {
-    pub(super) fn new(starts: Vec<Start>, setup: Setup) -> Seats {
+    pub(super) fn new(setup: Setup) -> Seats {
+        let fabric = setup.fabric();
         let seat = |start| Mutex::new(Some(Seat { start: Some(start) }));
         Seats {
-            seats: starts.into_iter().map(seat).collect(),
-            _setup: Some(setup),
+            seats: setup.starts(&fabric).into_iter().map(seat).collect(),
+            made: Some(Made {
+                setup,
+                fabric,
+                begin: Instant::now(),
+            }),
             refused: None,
         }
     }
@@ -52,7 +73,7 @@ impl Seats {
     pub(super) fn none(why: String) -> Seats {
         Seats {
             seats: Vec::new(),
-            _setup: None,
+            made: None,
             refused: Some(why),
         }
     }
@@ -90,6 +111,58 @@ impl Seats {
         seat.lock()
             .take()
             .ok_or_else(|| Error::usage(format!("seat {rank} is taken")))
+    }
+
+    /// Ends the rank of this thread: with an error, or as one that returned. The other ranks learn of it, and further
+    /// calls of the rank fail. Its communicators may be leaked.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Outcome, Seats, World};
+    ///
+    /// let seats = World::connect(2);
+    /// let failed = std::thread::scope(|scope| {
+    ///     let one = scope.spawn(|| {
+    ///         let comm = seats.take(0).unwrap().enter();
+    ///         Seats::end(&comm, Some(&"no input"));
+    ///     });
+    ///     let other = scope.spawn(|| seats.take(1).unwrap().enter().recv::<u8>(0, 0).unwrap_err());
+    ///     one.join().unwrap();
+    ///     other.join().unwrap()
+    /// });
+    /// assert!(failed.to_string().contains("failed with \"no input\""));
+    /// let outcomes = vec![Outcome::<(), _>::Failed("no input".to_string()), Outcome::Failed(failed.to_string())];
+    /// assert_eq!(seats.report(outcomes).unwrap().culprit, Some(0));
+    /// ```
+    pub fn end(comm: &Comm, error: Option<&dyn fmt::Display>) {
+        let text = error.map(ToString::to_string);
+        let follows = text.as_deref().is_some_and(unwind::repeats) || unwind::follows();
+        let why = text.map_or(Gone::Returned, |text| Gone::Failed(text.into()));
+        comm.end(why, None, follows);
+        comm.leave();
+    }
+
+    /// Reports how the ranks ended, as [`World::run_each`](crate::World::run_each) does, once all of them have: what each
+    /// returned is known to the caller.
+    ///
+    /// # Errors
+    ///
+    /// [`Usage`](crate::ErrorKind::Usage) if there is not one outcome for each rank, or if a rank has not ended.
+    pub fn report<R, E: fmt::Display>(&self, outcomes: Vec<Outcome<R, E>>) -> Result<Report<R, E>> {
+        let made = self.made.as_ref().filter(|_| outcomes.len() == self.size());
+        let made = made.ok_or_else(|| Error::usage("a report takes one outcome for each rank"))?;
+        let Made {
+            setup,
+            fabric,
+            begin,
+        } = made;
+        if let Some(rank) = (0..self.size()).find(|rank| fabric.is_there(*rank)) {
+            return Err(Error::usage(format!("rank {rank} has not ended")));
+        }
+        let (placement, wall) = (setup.placement([]), begin.elapsed());
+        let findings = Findings::read(&outcomes, setup, fabric, placement, wall);
+        Ok(Report::new(outcomes, findings))
     }
 }
 

@@ -1,0 +1,8 @@
+//! `rankfold-mpirun` loads programs that call MPI's functions in it: the linker must keep their names.
+
+fn main() {
+    println!("cargo::rerun-if-changed=build.rs");
+    for name in ["MPI_*", "__wrap_*"] {
+        println!("cargo::rustc-link-arg-bin=rankfold-mpirun=-Wl,--export-dynamic-symbol={name}");
+    }
+}

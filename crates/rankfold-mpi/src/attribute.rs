@@ -1,0 +1,189 @@
+//! Attributes of communicators, with the program's functions that copy and delete them.
+//!
+//! Keys are the process's and values the rank's: programs in Rust keep keys in statics, so that several ranks may find the
+//! key that one of them made. Ranks that make a key with the same functions get the same number, in the order in which
+//! each makes them; a rank that makes it again after another rank has freed it gets its own number back.
+
+use std::collections::BTreeSet;
+use std::ffi::{c_int, c_void};
+use std::ptr::without_provenance_mut;
+use std::sync::Mutex;
+
+use crate::abi::*;
+use crate::comm::Communicator;
+use crate::error::{Out, failure, require};
+use crate::memory::Caller;
+use crate::rank::Rank;
+
+/// `MPI_COMM_DUP_FN`, as a number.
+const DUP: usize = 1;
+
+/// The functions of a key and what is passed to them, as addresses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Functions {
+    pub copy: usize,
+    pub delete: usize,
+    pub state: usize,
+}
+
+struct Key {
+    functions: Functions,
+    /// The world and rank of each thread that has it.
+    made_by: BTreeSet<(usize, usize)>,
+    freed: bool,
+}
+
+static KEYS: Mutex<Vec<Key>> = Mutex::new(Vec::new());
+/// Numbers of keys that the program makes begin here.
+const FIRST: c_int = 1000;
+
+fn id(rank: &Rank) -> (usize, usize) {
+    (rank.shared.number, rank.me())
+}
+
+pub(crate) fn create(rank: &Rank, functions: Functions) -> c_int {
+    let mut keys = KEYS.lock().expect("no thread panics with it");
+    let me = id(rank);
+    let same = |key: &Key| key.functions == functions;
+    // Another rank has freed it meanwhile, for all that look it up in a static.
+    let lost = keys
+        .iter()
+        .position(|key| same(key) && key.freed && key.made_by.contains(&me));
+    let shared = || {
+        keys.iter()
+            .position(|key| same(key) && !key.made_by.contains(&me))
+    };
+    let at = lost.or_else(shared).unwrap_or_else(|| {
+        let (made_by, freed) = (BTreeSet::new(), false);
+        keys.push(Key {
+            functions,
+            made_by,
+            freed,
+        });
+        keys.len() - 1
+    });
+    keys[at].made_by.insert(me);
+    keys[at].freed &= lost.is_none();
+    FIRST + at as c_int
+}
+
+/// Forgets which keys a rank made, when it ends.
+pub(crate) fn forget(rank: &Rank) {
+    let mut keys = KEYS.lock().expect("no thread panics with it");
+    keys.iter_mut()
+        .for_each(|key| _ = key.made_by.remove(&id(rank)));
+}
+
+pub(crate) fn free(rank: &Rank, key: c_int) -> Out {
+    functions(key)?;
+    let mut keys = KEYS.lock().expect("no thread panics with it");
+    let key = &mut keys[(key - FIRST) as usize];
+    key.made_by.remove(&id(rank));
+    key.freed = true;
+    Ok(())
+}
+
+fn functions(key: c_int) -> Out<Functions> {
+    let keys = KEYS.lock().expect("no thread panics with it");
+    let at = usize::try_from(key.wrapping_sub(FIRST)).ok();
+    let found = at.and_then(|at| keys.get(at));
+    found
+        .map(|key| key.functions)
+        .ok_or_else(|| failure(MPI_ERR_KEYVAL, format!("{key} is no key of an attribute")))
+}
+
+pub(crate) fn set(
+    rank: &Rank,
+    caller: &Caller,
+    comm: &Communicator,
+    key: c_int,
+    value: *mut c_void,
+) -> Out {
+    functions(key)?;
+    delete_one(rank, caller, comm, key)?;
+    comm.attributes
+        .borrow_mut()
+        .insert(key, value.expose_provenance());
+    Ok(())
+}
+
+/// The value of a key, if the communicator has one.
+pub(crate) fn get(rank: &Rank, comm: &Communicator, key: c_int) -> Out<Option<*mut c_void>> {
+    if let Some(value) = rank.shared.predefined(key) {
+        let value = std::ptr::from_ref(value).cast_mut().cast();
+        return Ok(
+            Some(value).filter(|_| comm.handle.get() == MPI_COMM_WORLD.addr() || key == MPI_TAG_UB)
+        );
+    }
+    if [MPI_HOST, MPI_IO, MPI_APPNUM].contains(&key) {
+        return Ok(None);
+    }
+    functions(key)?;
+    let value = comm.attributes.borrow().get(&key).copied();
+    Ok(value.map(std::ptr::with_exposed_provenance_mut))
+}
+
+pub(crate) fn delete(rank: &Rank, caller: &Caller, comm: &Communicator, key: c_int) -> Out {
+    functions(key)?;
+    let is_there = comm.attributes.borrow().contains_key(&key);
+    require(is_there, MPI_ERR_KEYVAL, || {
+        format!("{comm} has no attribute of the key {key}")
+    })?;
+    delete_one(rank, caller, comm, key)
+}
+
+fn delete_one(_rank: &Rank, caller: &Caller, comm: &Communicator, key: c_int) -> Out {
+    let Some(value) = comm.attributes.borrow_mut().remove(&key) else {
+        return Ok(());
+    };
+    let Functions { delete, state, .. } = functions(key)?;
+    let handle = without_provenance_mut(comm.handle.get());
+    let code = caller.delete_attribute(delete, handle, key, value, state);
+    if code != MPI_SUCCESS {
+        comm.attributes.borrow_mut().insert(key, value);
+    }
+    require(code == MPI_SUCCESS, code, || {
+        "the function that deletes the attribute returned an error".into()
+    })
+}
+
+/// Deletes what is left, when a communicator is freed.
+pub(crate) fn delete_all(rank: &Rank, caller: &Caller, comm: &Communicator) -> Out {
+    let keys: Vec<c_int> = comm.attributes.borrow().keys().rev().copied().collect();
+    keys.into_iter()
+        .try_for_each(|key| delete_one(rank, caller, comm, key))
+}
+
+/// Copies what is to be copied, when a communicator is duplicated.
+pub(crate) fn copy_all(
+    _rank: &Rank,
+    caller: &Caller,
+    from: &Communicator,
+    to: &Communicator,
+) -> Out {
+    let all: Vec<(c_int, usize)> = from
+        .attributes
+        .borrow()
+        .iter()
+        .map(|(key, value)| (*key, *value))
+        .collect();
+    for (key, value) in all {
+        let Functions { copy, state, .. } = functions(key)?;
+        let copied = match copy {
+            0 => None,
+            DUP => Some(value),
+            _ => {
+                let handle = without_provenance_mut(from.handle.get());
+                let (code, copied) = caller.copy_attribute(copy, handle, key, value, state);
+                require(code == MPI_SUCCESS, code, || {
+                    "the function that copies an attribute returned an error".into()
+                })?;
+                copied
+            }
+        };
+        if let Some(copied) = copied {
+            to.attributes.borrow_mut().insert(key, copied);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,102 @@
+//! The arguments of the subcommand: its own, which become settings in the environment, and those of cargo.
+
+/// What to run.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Arguments {
+    /// `build` or `run`.
+    pub command: String,
+    /// For cargo.
+    pub rest: Vec<String>,
+    /// Variables of the environment that `launch` reads.
+    pub settings: Vec<(&'static str, String)>,
+}
+
+/// Options with a number, and those without.
+const NUMBERS: [(&str, &str); 3] = [
+    ("--ranks", "RANKFOLD_RANKS"),
+    ("--seed", "RANKFOLD_SEED"),
+    ("--timeout", "RANKFOLD_TIMEOUT"),
+];
+const FLAGS: [(&str, &str); 2] = [
+    ("--check", "RANKFOLD_CHECK"),
+    ("--zero-buffering", "RANKFOLD_ZERO_BUFFERING"),
+];
+
+fn number(option: &str, text: Option<String>) -> Result<String, String> {
+    let text = text.ok_or_else(|| format!("{option} needs a number"))?;
+    match text.parse::<u64>() {
+        Ok(0) if option == "--ranks" => Err("a program runs on at least one rank".into()),
+        Ok(_) => Ok(text),
+        Err(_) => Err(format!("{option} needs a number, and {text} is none")),
+    }
+}
+
+impl Arguments {
+    pub fn parse(arguments: Vec<String>) -> Result<Arguments, String> {
+        let mut arguments = arguments.into_iter();
+        let command = arguments.next().ok_or("there is no command")?;
+        if command != "build" && command != "run" {
+            return Err(format!("there is no command {command}"));
+        }
+        let (mut rest, mut settings) = (Vec::new(), Vec::new());
+        while let Some(argument) = arguments.next() {
+            if argument == "--" {
+                rest.push(argument);
+                rest.extend(arguments.by_ref());
+            } else if let Some((_, name)) = FLAGS.iter().find(|(option, _)| *option == argument) {
+                settings.push((*name, "1".to_string()));
+            } else if let Some((option, name)) =
+                NUMBERS.iter().find(|(option, _)| *option == argument)
+            {
+                settings.push((*name, number(option, arguments.next())?));
+            } else {
+                rest.push(argument);
+            }
+        }
+        Ok(Arguments {
+            command,
+            rest,
+            settings,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Arguments, String> {
+        Arguments::parse(text.split_whitespace().map(String::from).collect())
+    }
+
+    #[test]
+    fn its_own_options_become_settings_and_all_others_are_for_cargo() {
+        let parsed = parse("run --ranks 4 --release --check --example x -- --ranks 5").unwrap();
+        assert_eq!(parsed.command, "run");
+        assert_eq!(
+            parsed.rest,
+            ["--release", "--example", "x", "--", "--ranks", "5"]
+        );
+        assert_eq!(
+            parsed.settings,
+            [
+                ("RANKFOLD_RANKS", "4".into()),
+                ("RANKFOLD_CHECK", "1".into())
+            ]
+        );
+    }
+
+    #[test]
+    fn a_wrong_option_is_refused_in_one_sentence() {
+        for wrong in [
+            "",
+            "test",
+            "run --ranks",
+            "run --ranks x",
+            "run --ranks 0",
+            "run --seed -1",
+        ] {
+            assert!(parse(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! Copies of a program, one for each rank: a file that is loaded from another place has global variables of its own.
+//!
+//! # Why this is sound
+//!
+//! What is loaded is code that the caller of the launcher asks to run; the symbol `main` of it is a function as C's standard
+//! says. Copies are never unloaded, since threads of ranks may still be in them.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+unsafe extern "C" {
+    fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(object: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> *const c_char;
+}
+
+/// Resolve all names now; they are this object's alone.
+const NOW: c_int = 2;
+
+type Main = extern "C" fn(c_int, *const *mut c_char) -> c_int;
+
+/// The copies of a program.
+pub struct Objects {
+    mains: Vec<Main>,
+    /// The name of the program and its arguments, each of which a rank may change.
+    arguments: Vec<CString>,
+    folder: PathBuf,
+}
+
+fn last_error() -> String {
+    // SAFETY: it returns null, or a string that is there until the next call.
+    let text = unsafe { dlerror() };
+    if text.is_null() {
+        return "it cannot be loaded".into();
+    }
+    // SAFETY: not null, as above.
+    unsafe { CStr::from_ptr(text) }
+        .to_string_lossy()
+        .into_owned()
+}
+
+fn load(file: &Path) -> Result<Main, String> {
+    let name =
+        CString::new(file.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
+    // SAFETY: a string; what is loaded is what the caller asked for.
+    let object = unsafe { dlopen(name.as_ptr(), NOW) };
+    if object.is_null() {
+        return Err(last_error());
+    }
+    // SAFETY: an object that is loaded, and a string.
+    let main = unsafe { dlsym(object, c"main".as_ptr()) };
+    if main.is_null() {
+        return Err(last_error());
+    }
+    // SAFETY: `main` of a program in C takes such arguments, or ignores them.
+    Ok(unsafe { std::mem::transmute::<*mut c_void, Main>(main) })
+}
+
+impl Objects {
+    /// Loads a copy for each rank.
+    pub fn load(program: &str, ranks: usize, rest: &[String]) -> Result<Objects, String> {
+        let folder = env::temp_dir().join(format!("rankfold-mpirun-{}", std::process::id()));
+        fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let arguments = [program]
+            .into_iter()
+            .chain(rest.iter().map(String::as_str))
+            .map(CString::new);
+        let arguments = arguments
+            .collect::<Result<_, _>>()
+            .map_err(|error| error.to_string())?;
+        let mut objects = Objects {
+            mains: Vec::new(),
+            arguments,
+            folder,
+        };
+        for rank in 0..ranks {
+            let copy = objects.folder.join(format!("rank-{rank}.so"));
+            fs::copy(program, &copy).map_err(|error| format!("{program}: {error}"))?;
+            let hint = "is it made by rankfold-mpicc?";
+            objects
+                .mains
+                .push(load(&copy).map_err(|why| format!("{program}: {why}; {hint}"))?);
+        }
+        Ok(objects)
+    }
+
+    /// Calls `main` of a copy.
+    pub fn call_main(&self, copy: usize) -> c_int {
+        let own: Vec<CString> = self.arguments.clone();
+        let mut pointers: Vec<*mut c_char> = own.into_iter().map(CString::into_raw).collect();
+        pointers.push(std::ptr::null_mut());
+        // The strings are not freed: the program may keep them.
+        self.mains[copy](self.arguments.len() as c_int, pointers.as_ptr())
+    }
+
+    /// Removes the files of the copies; what was loaded stays.
+    pub fn remove_files(&self) {
+        fs::remove_dir_all(&self.folder).ok();
+    }
+}

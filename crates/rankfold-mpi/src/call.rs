@@ -1,0 +1,184 @@
+//! What every call has in common: the rank, the phase it is in, and what becomes of an error.
+
+use std::any::Any;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::without_provenance_mut;
+use std::rc::Rc;
+
+use crate::abi::*;
+use crate::comm::Communicator;
+use crate::error::{Failure, Out, failure};
+use crate::launch::{self, singleton};
+use crate::line;
+use crate::memory::Caller;
+use crate::rank::{Phase, Rank, current};
+use crate::report::Stop;
+
+/// Runs a call on a communicator, or on none.
+pub(crate) fn enter(
+    name: &'static str,
+    on: MPI_Comm,
+    caller: &Caller,
+    body: impl FnOnce(&Rank) -> Out,
+) -> c_int {
+    let Some(rank) = current() else {
+        return stray(name);
+    };
+    let outcome = match rank.phase.get() {
+        Phase::Running => {
+            rank.shared.enters(rank.me(), name);
+            run(&rank, name, body)
+        }
+        phase => Err(out_of_phase(phase)),
+    };
+    match outcome {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => failed(&rank, name, on, caller, error),
+    }
+}
+
+/// Runs a call that any thread may make at any time.
+pub(crate) fn enter_anywhere(
+    name: &'static str,
+    caller: &Caller,
+    body: impl FnOnce(Option<&Rank>) -> Out,
+) -> c_int {
+    let rank = current();
+    match catch_unwind(AssertUnwindSafe(|| body(rank.as_deref()))) {
+        Ok(Ok(())) => MPI_SUCCESS,
+        Ok(Err(error)) => match &rank {
+            Some(rank) => failed(rank, name, MPI_COMM_NULL, caller, error),
+            None => {
+                eprintln!("{name}: {error}");
+                error.class
+            }
+        },
+        Err(_) => MPI_ERR_INTERN,
+    }
+}
+
+fn run(rank: &Rank, name: &'static str, body: impl FnOnce(&Rank) -> Out) -> Out {
+    match catch_unwind(AssertUnwindSafe(|| body(rank))) {
+        Ok(result) => result,
+        // The panic must not go on through the program's frames, which may be those of C.
+        Err(payload) => abort(rank, name, failure(MPI_ERR_INTERN, said(&*payload))),
+    }
+}
+
+fn said(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "a panic".into())
+}
+
+/// A call on a thread that is no rank.
+fn stray(name: &str) -> c_int {
+    let ranks =
+        "MPI is called on the thread that called MPI_Init: MPI_THREAD_MULTIPLE is not provided";
+    eprintln!("{name}: this thread is no rank; {ranks}");
+    MPI_ERR_OTHER
+}
+
+fn out_of_phase(phase: Phase) -> Failure {
+    let when = match phase {
+        Phase::Finalized => "after MPI_Finalize",
+        _ => "before MPI_Init",
+    };
+    failure(MPI_ERR_OTHER, format!("it is called {when}"))
+}
+
+/// `MPI_Init` and `MPI_Init_thread`. Nothing here waits: programs in Rust hold a lock of the process meanwhile.
+pub(crate) fn initialise(
+    name: &'static str,
+    caller: &Caller,
+    body: impl FnOnce(&Rank) -> Out,
+) -> c_int {
+    let rank: Result<Rc<Rank>, String> = current().map_or_else(singleton, Ok);
+    let rank = match rank {
+        Ok(rank) => rank,
+        Err(why) => {
+            eprintln!("{name}: {why}");
+            return MPI_ERR_OTHER;
+        }
+    };
+    let outcome = match rank.phase.get() {
+        Phase::BeforeInit => {
+            rank.phase.set(Phase::Running);
+            run(&rank, name, body)
+        }
+        Phase::Running => Err(failure(MPI_ERR_OTHER, "it is called a second time")),
+        phase => Err(out_of_phase(phase)),
+    };
+    match outcome {
+        Ok(()) => MPI_SUCCESS,
+        Err(error) => failed(&rank, name, MPI_COMM_WORLD, caller, error),
+    }
+}
+
+/// `MPI_Finalize`. Nothing here waits, for the same reason, and nothing stops the rank.
+pub(crate) fn finalise(caller: &Caller) -> c_int {
+    const NAME: &str = "MPI_Finalize";
+    let Some(rank) = current() else {
+        return stray(NAME);
+    };
+    if rank.phase.get() != Phase::Running {
+        let error = out_of_phase(rank.phase.get());
+        eprintln!("{NAME}: {error}");
+        return error.class;
+    }
+    rank.shared.enters(rank.me(), NAME);
+    let deleted = crate::attribute::delete_all(&rank, caller, &rank.alone);
+    rank.phase.set(Phase::Finalized);
+    let leaks = rank.leaks();
+    if !leaks.is_empty() {
+        rank.shared.remark(format!(
+            "rank {}: left at MPI_Finalize: {}",
+            rank.me(),
+            leaks.join(", ")
+        ));
+    }
+    deleted.map_or_else(|error| error.class, |()| MPI_SUCCESS)
+}
+
+/// What becomes of an error: as the error handler of the communicator says.
+fn failed(
+    rank: &Rank,
+    call: &'static str,
+    on: MPI_Comm,
+    caller: &Caller,
+    failure: Failure,
+) -> c_int {
+    let comm = rank.comm(on).unwrap_or_else(|_| rank.world.clone());
+    let stop = stopped(rank, call, &comm, failure);
+    let class = stop.failure.class;
+    rank.texts.borrow_mut().insert(class, stop.to_string());
+    let handler: MPI_Errhandler = without_provenance_mut(comm.on_error.get());
+    match handler {
+        MPI_ERRORS_RETURN => return class,
+        MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => launch::stop(rank, stop),
+        _ => {}
+    }
+    let own = rank.handlers.borrow().get(handler.addr()).copied();
+    let Ok(own) = own else {
+        launch::stop(rank, stop);
+    };
+    caller.handle(own.0, without_provenance_mut(comm.handle.get()), class);
+    class
+}
+
+/// What is told of a call that failed.
+fn stopped(rank: &Rank, call: &'static str, comm: &Communicator, failure: Failure) -> Stop {
+    let on = (comm.handle.get() != rank.world.handle.get()).then(|| comm.to_string());
+    Stop {
+        call,
+        on,
+        place: line::of_the_program(),
+        failure,
+    }
+}
+
+/// Ends the rank, in a call that does not return.
+pub(crate) fn abort(rank: &Rank, call: &'static str, failure: Failure) -> ! {
+    launch::stop(rank, stopped(rank, call, &rank.world, failure))
+}

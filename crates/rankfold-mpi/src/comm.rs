@@ -1,0 +1,204 @@
+//! Communicators: made from others by all their members, or by those of the new one alone.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::fmt;
+use std::ptr::without_provenance_mut as handle;
+use std::rc::Rc;
+
+use rankfold::{Comm, Group, Level, Similarity};
+
+use crate::abi::*;
+use crate::attribute;
+use crate::error::{Out, bad, failure, refused, require};
+use crate::memory::Caller;
+use crate::rank::Rank;
+use crate::topology::Topology;
+
+/// A communicator, as one rank has it.
+pub(crate) struct Communicator {
+    pub comm: Comm,
+    /// The same ranks, with messages of their own: for collectives that this library makes of messages.
+    pub hidden: Comm,
+    /// The number of these collectives so far.
+    pub exchanges: Cell<u32>,
+    pub handle: Cell<usize>,
+    pub name: RefCell<String>,
+    pub attributes: RefCell<BTreeMap<c_int, usize>>,
+    pub on_error: Cell<usize>,
+    pub topology: Topology,
+}
+
+impl fmt::Display for Communicator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.name.borrow();
+        match name.is_empty() {
+            true => write!(f, "a communicator of {} ranks", self.comm.size()),
+            false => f.write_str(&name),
+        }
+    }
+}
+
+impl Communicator {
+    /// The communicator of some ranks, which make it together.
+    pub(crate) fn new(comm: Comm, handle: usize, name: &str) -> rankfold::Result<Communicator> {
+        let hidden = comm.dup()?;
+        Ok(Communicator {
+            comm,
+            hidden,
+            exchanges: Cell::new(0),
+            handle: Cell::new(handle),
+            name: RefCell::new(name.into()),
+            attributes: RefCell::default(),
+            on_error: Cell::new(MPI_ERRORS_ARE_FATAL.addr()),
+            topology: Topology::None,
+        })
+    }
+
+    /// A rank of it, as an argument names it.
+    pub(crate) fn peer(&self, rank: c_int, what: &str) -> Out<usize> {
+        let size = self.comm.size();
+        let peer = usize::try_from(rank).ok().filter(|rank| *rank < size);
+        peer.ok_or_else(|| {
+            failure(
+                MPI_ERR_RANK,
+                format!("{what} {rank} is no rank of {self}, which has {size}"),
+            )
+        })
+    }
+
+    /// The root of a collective.
+    pub(crate) fn root(&self, root: c_int) -> Out<usize> {
+        self.peer(root, "the root")
+            .map_err(|found| failure(MPI_ERR_ROOT, found.text))
+    }
+}
+
+/// Keeps a communicator that was made from another one.
+pub(crate) fn keep(
+    rank: &Rank,
+    comm: Comm,
+    parent: &Communicator,
+    topology: Topology,
+) -> Out<MPI_Comm> {
+    let mut made = Communicator::new(comm, 0, "")?;
+    made.on_error = Cell::new(parent.on_error.get());
+    made.topology = topology;
+    let made = Rc::new(made);
+    let number = rank.comms.borrow_mut().add(made.clone());
+    made.handle.set(number);
+    Ok(handle(number))
+}
+
+pub(crate) fn dup(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out<MPI_Comm> {
+    let parent = rank.comm(of)?;
+    let made = keep(rank, parent.comm.dup()?, &parent, parent.topology.clone())?;
+    let child = rank.comm(made)?;
+    let copied = attribute::copy_all(rank, caller, &parent, &child);
+    match copied {
+        Ok(()) => Ok(made),
+        Err(error) => {
+            rank.comms.borrow_mut().remove(made.addr()).ok();
+            Err(error)
+        }
+    }
+}
+
+pub(crate) fn split(rank: &Rank, of: MPI_Comm, color: c_int, key: c_int) -> Out<MPI_Comm> {
+    let parent = rank.comm(of)?;
+    let color = match color {
+        MPI_UNDEFINED => None,
+        _ => Some(u32::try_from(color).map_err(|_| {
+            failure(
+                MPI_ERR_ARG,
+                format!("the color is {color}; it is 0 or more, or MPI_UNDEFINED"),
+            )
+        })?),
+    };
+    match parent.comm.split_if(color, key.into())? {
+        Some(comm) => keep(rank, comm, &parent, Topology::None),
+        None => Ok(MPI_COMM_NULL),
+    }
+}
+
+pub(crate) fn split_type(rank: &Rank, of: MPI_Comm, kind: c_int, key: c_int) -> Out<MPI_Comm> {
+    match kind {
+        // All ranks share memory.
+        MPI_COMM_TYPE_SHARED => split(rank, of, 0, key),
+        MPI_UNDEFINED => split(rank, of, MPI_UNDEFINED, key),
+        MPI_COMM_TYPE_HW_UNGUIDED => {
+            let parent = rank.comm(of)?;
+            let made = parent.comm.split_by(Level::Package)?;
+            keep(rank, made, &parent, Topology::None)
+        }
+        _ => refused(
+            "communicators are split by MPI_COMM_TYPE_SHARED and MPI_COMM_TYPE_HW_UNGUIDED only",
+        ),
+    }
+}
+
+/// `MPI_Comm_create`: by all members of the parent, each with the group that it will be in.
+pub(crate) fn create(rank: &Rank, of: MPI_Comm, group: MPI_Group) -> Out<MPI_Comm> {
+    let (parent, group) = (rank.comm(of)?, rank.group(group)?);
+    check_within(&parent, &group)?;
+    let mine = group.rank_of(rank.me());
+    // Groups of one call are equal or have no rank in common: the first rank names its group.
+    let first = group.world_rank(0).map(|first| first as u32);
+    let made = parent
+        .comm
+        .split_if(first.filter(|_| mine.is_some()), mine.unwrap_or(0) as i64)?;
+    match made {
+        Some(comm) => keep(rank, comm, &parent, Topology::None),
+        None => Ok(MPI_COMM_NULL),
+    }
+}
+
+/// `MPI_Comm_create_group`: by the members of the group alone.
+pub(crate) fn create_group(rank: &Rank, of: MPI_Comm, group: MPI_Group) -> Out<MPI_Comm> {
+    let (parent, group) = (rank.comm(of)?, rank.group(group)?);
+    check_within(&parent, &group)?;
+    if group.rank_of(rank.me()).is_none() {
+        return Ok(MPI_COMM_NULL);
+    }
+    let made = group.communicator(&parent.comm)?;
+    keep(rank, made, &parent, Topology::None)
+}
+
+fn check_within(parent: &Communicator, group: &Group) -> Out {
+    let all = parent.comm.group();
+    let stranger = group.world_ranks().find(|rank| !all.contains(*rank));
+    match stranger {
+        None => Ok(()),
+        Some(rank) => Err(failure(
+            MPI_ERR_GROUP,
+            format!("rank {rank} of MPI_COMM_WORLD is in the group, and not in {parent}"),
+        )),
+    }
+}
+
+pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out {
+    let comm = rank.comm(of)?;
+    require(
+        of != MPI_COMM_WORLD && of != MPI_COMM_SELF,
+        MPI_ERR_COMM,
+        || format!("{comm} cannot be freed"),
+    )?;
+    attribute::delete_all(rank, caller, &comm)?;
+    let freed = rank.comms.borrow_mut().remove(of.addr());
+    let freed = freed.map_err(|why| bad(MPI_ERR_COMM, "communicator", of.addr(), why))?;
+    drop(freed);
+    Ok(())
+}
+
+pub(crate) fn compare(rank: &Rank, one: MPI_Comm, other: MPI_Comm) -> Out<c_int> {
+    let (one, other) = (rank.comm(one)?, rank.comm(other)?);
+    if Rc::ptr_eq(&one, &other) {
+        return Ok(MPI_IDENT);
+    }
+    Ok(match one.comm.group().compare(&other.comm.group()) {
+        Similarity::Identical => MPI_CONGRUENT,
+        Similarity::Similar => MPI_SIMILAR,
+        Similarity::Unequal => MPI_UNEQUAL,
+    })
+}

@@ -1,0 +1,323 @@
+//! Constructors of datatypes: each is a list of blocks, of elements of some datatype, at some place.
+
+use std::ffi::c_int;
+use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+
+use super::basic::Basic;
+use super::decode::Made;
+use super::signature::Signature;
+use super::{Datatype, Segment, Type, add, of};
+use crate::abi::*;
+use crate::error::{Out, count, failure, require};
+
+/// `len` elements of a datatype, one after the other, at a place.
+pub(crate) struct Block<'t> {
+    pub at: isize,
+    pub len: usize,
+    pub of: &'t Datatype,
+}
+
+/// No datatype has more segments: each takes 16 bytes.
+const MOST: usize = 1 << 24;
+
+#[derive(Default)]
+struct Flat {
+    segments: Vec<Segment>,
+    runs: Vec<(Basic, u64)>,
+    size: usize,
+    bounds: Option<(isize, isize)>,
+    align: usize,
+    resized: bool,
+}
+
+impl Flat {
+    fn segment(&mut self, at: isize, len: usize) {
+        match self.segments.last_mut() {
+            _ if len == 0 => {}
+            Some(last) if last.at + last.len as isize == at => last.len += len,
+            _ => self.segments.push(Segment { at, len }),
+        }
+    }
+
+    fn run(&mut self, basic: Basic, times: u64) {
+        match self.runs.last_mut() {
+            Some((last, before)) if *last == basic => *before += times,
+            _ => self.runs.push((basic, times)),
+        }
+    }
+
+    fn block(&mut self, block: &Block<'_>) -> Out {
+        let Block { at, len, of } = *block;
+        if len == 0 {
+            return Ok(());
+        }
+        let (extent, last) = (of.extent(), (len - 1) as isize);
+        match of.is_dense() {
+            true => self.segment(at, of.size * len),
+            false => {
+                for element in 0..=last {
+                    let at = at + element * extent;
+                    of.segments
+                        .iter()
+                        .for_each(|it| self.segment(at + it.at, it.len));
+                    require(self.segments.len() <= MOST, MPI_ERR_NO_MEM, too_many)?;
+                }
+            }
+        }
+        self.size += of.size * len;
+        let (first, end) = (at.min(at + last * extent), at.max(at + last * extent));
+        let (lb, ub) = (first + of.lb, end + of.ub);
+        let (low, high) = self.bounds.unwrap_or((lb, ub));
+        self.bounds = Some((low.min(lb), high.max(ub)));
+        self.align = self.align.max(of.align);
+        self.resized |= of.resized;
+        Ok(())
+    }
+
+    /// The signature of blocks: that of their datatype, if they have one, or one after the other.
+    fn sign(&mut self, blocks: &[Block<'_>]) -> Out {
+        let mut filled = blocks.iter().filter(|block| block.len > 0);
+        let Some(first) = filled.next() else {
+            return Ok(());
+        };
+        if filled.clone().all(|block| block.of.runs == first.of.runs) {
+            self.runs.clone_from(&first.of.runs);
+            return Ok(());
+        }
+        for Block { len, of, .. } in [first].into_iter().chain(filled) {
+            let bytes = (of.size * len) as u64;
+            let sizes = of
+                .runs
+                .iter()
+                .map(|(basic, times)| u64::from(basic.size) * times);
+            let period: u64 = sizes.sum();
+            match of.runs[..] {
+                [(basic, _)] => self.run(basic, bytes / u64::from(basic.size)),
+                _ => {
+                    for _ in 0..bytes / period.max(1) {
+                        of.runs
+                            .iter()
+                            .for_each(|(basic, times)| self.run(*basic, *times));
+                        require(self.runs.len() <= MOST, MPI_ERR_NO_MEM, too_many)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn datatype(self, made: Made) -> Datatype {
+        let (lb, ub) = self.bounds.unwrap_or((0, 0));
+        Datatype {
+            segments: self.segments,
+            size: self.size,
+            lb,
+            ub,
+            signature: Signature::of(self.runs.clone()),
+            runs: self.runs,
+            align: self.align,
+            resized: self.resized,
+            made,
+            committed: AtomicBool::new(false),
+            name: Mutex::default(),
+            predefined: false,
+        }
+    }
+}
+
+fn too_many() -> String {
+    format!("the datatype has more than {MOST} parts")
+}
+
+pub(crate) fn predefined(name: &str, parts: &[Basic]) -> Datatype {
+    let mut flat = Flat::default();
+    let mut end = 0usize;
+    for part in parts {
+        let (size, align) = (usize::from(part.size), usize::from(part.size.min(16)));
+        let align = if part.holds == super::basic::Holds::Complex {
+            align / 2
+        } else {
+            align
+        };
+        let at = end.next_multiple_of(align);
+        flat.segment(at as isize, size);
+        flat.run(*part, 1);
+        flat.size += size;
+        flat.align = flat.align.max(align);
+        end = at + size;
+    }
+    flat.bounds = Some((0, end.next_multiple_of(flat.align.max(1)) as isize));
+    let mut datatype = flat.datatype(Made::named());
+    datatype.committed = AtomicBool::new(true);
+    datatype.name = Mutex::new(name.into());
+    datatype.predefined = true;
+    datatype
+}
+
+/// A datatype of blocks.
+pub(crate) fn blocks(made: Made, blocks: &[Block<'_>]) -> Out<MPI_Datatype> {
+    Ok(add(flat(blocks)?.datatype(made)))
+}
+
+fn flat(blocks: &[Block<'_>]) -> Out<Flat> {
+    let mut flat = Flat::default();
+    blocks.iter().try_for_each(|block| flat.block(block))?;
+    flat.sign(blocks)?;
+    Ok(flat)
+}
+
+/// A datatype of blocks of a struct: its extent is rounded up, so that an array of it is one of the struct.
+pub(crate) fn structure(made: Made, blocks: &[Block<'_>]) -> Out<MPI_Datatype> {
+    let mut flat = flat(blocks)?;
+    if let Some((lb, ub)) = flat.bounds.filter(|_| !flat.resized) {
+        let extent = (ub - lb) as usize;
+        flat.bounds = Some((lb, lb + extent.next_multiple_of(flat.align.max(1)) as isize));
+    }
+    Ok(add(flat.datatype(made)))
+}
+
+/// The same datatype with other bounds, or another way to have been made.
+pub(crate) fn again(made: Made, of: &Datatype, bounds: Option<(isize, isize)>) -> MPI_Datatype {
+    let (lb, ub) = bounds.unwrap_or((of.lb, of.ub));
+    // Relaxed: as in `committed`.
+    let committed = of.committed.load(std::sync::atomic::Ordering::Relaxed);
+    add(Datatype {
+        segments: of.segments.clone(),
+        size: of.size,
+        lb,
+        ub,
+        runs: of.runs.clone(),
+        signature: of.signature,
+        align: of.align,
+        resized: of.resized || bounds.is_some(),
+        made,
+        committed: AtomicBool::new(bounds.is_none() && committed),
+        name: Mutex::default(),
+        predefined: false,
+    })
+}
+
+/// `number` blocks of one length, each a stride after the one before; the stride in bytes.
+pub(crate) fn strided(
+    made: Made,
+    (number, len, stride): (usize, usize, isize),
+    of: &Datatype,
+) -> Out<MPI_Datatype> {
+    let block = |i: usize| Block {
+        at: i as isize * stride,
+        len,
+        of,
+    };
+    blocks(made, &(0..number).map(block).collect::<Vec<_>>())
+}
+
+/// Blocks of lengths at places in bytes.
+pub(crate) fn placed(
+    made: Made,
+    lens: impl IntoIterator<Item = c_int>,
+    places: impl IntoIterator<Item = isize>,
+    of: &Datatype,
+) -> Out<MPI_Datatype> {
+    let block = |(len, at)| {
+        Ok(Block {
+            at,
+            len: count(len, "a length of a block")?,
+            of,
+        })
+    };
+    let all: Out<Vec<_>> = lens.into_iter().zip(places).map(block).collect();
+    blocks(made, &all?)
+}
+
+/// Blocks of different datatypes.
+pub(crate) fn mixed(
+    made: Made,
+    lens: &[c_int],
+    places: &[isize],
+    types: &[MPI_Datatype],
+) -> Out<MPI_Datatype> {
+    let types: Out<Vec<Type>> = types.iter().map(|it| of(*it)).collect();
+    let types = types?;
+    let parts = lens.iter().zip(places).zip(&types);
+    let all = parts.map(|((len, at), of)| {
+        let len = count(*len, "a length of a block")?;
+        Ok(Block { at: *at, len, of })
+    });
+    let all: Out<Vec<_>> = all.collect();
+    structure(made, &all?)
+}
+
+/// A block of an array of several dimensions.
+pub(crate) struct Subarray<'a> {
+    pub sizes: &'a [c_int],
+    pub part: &'a [c_int],
+    pub starts: &'a [c_int],
+    pub order: c_int,
+}
+
+pub(crate) fn subarray(made: Made, it: &Subarray<'_>, of: &Datatype) -> Out<MPI_Datatype> {
+    let Subarray {
+        sizes,
+        part,
+        starts,
+        order,
+    } = *it;
+    require(!sizes.is_empty(), MPI_ERR_DIMS, || {
+        "an array has at least one dimension".into()
+    })?;
+    require(
+        [MPI_ORDER_C, MPI_ORDER_FORTRAN].contains(&order),
+        MPI_ERR_ARG,
+        || format!("order {order} is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN"),
+    )?;
+    for ((size, part), start) in sizes.iter().zip(part).zip(starts) {
+        let fits =
+            *part >= 1 && *start >= 0 && i64::from(*start) + i64::from(*part) <= i64::from(*size);
+        require(fits, MPI_ERR_ARG, || {
+            format!("{part} elements from {start} on do not fit a dimension of {size}")
+        })?;
+    }
+    let mut dimensions: Vec<usize> = (0..sizes.len()).collect();
+    if order == MPI_ORDER_C {
+        dimensions.reverse();
+    }
+    // From the dimension that varies fastest on: where the elements are.
+    let (mut places, mut stride) = (vec![0isize], of.extent());
+    let fastest = dimensions[0];
+    for (nth, dimension) in dimensions.iter().enumerate() {
+        let range = starts[*dimension]..starts[*dimension] + part[*dimension];
+        let steps = if nth == 0 {
+            range.start..range.start + 1
+        } else {
+            range
+        };
+        let steps: Vec<isize> = steps.map(|step| step as isize * stride).collect();
+        places = steps
+            .iter()
+            .flat_map(|step| places.iter().map(move |at| at + step))
+            .collect();
+        stride *= sizes[*dimension] as isize;
+    }
+    let len = part[fastest] as usize;
+    let all: Vec<_> = places.into_iter().map(|at| Block { at, len, of }).collect();
+    blocks_within(made, &all, (0, stride))
+}
+
+/// A datatype of blocks with bounds of its own.
+pub(crate) fn blocks_within(
+    made: Made,
+    blocks: &[Block<'_>],
+    bounds: (isize, isize),
+) -> Out<MPI_Datatype> {
+    let mut flat = flat(blocks)?;
+    flat.bounds = Some(bounds);
+    flat.resized = true;
+    Ok(add(flat.datatype(made)))
+}
+
+/// The extent of a datatype times a number, as a place.
+pub(crate) fn scaled(by: c_int, of: &Datatype) -> Out<isize> {
+    let place = (by as isize).checked_mul(of.extent());
+    place.ok_or_else(|| failure(MPI_ERR_ARG, "a displacement is beyond the address space"))
+}

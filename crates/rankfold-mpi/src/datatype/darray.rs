@@ -1,0 +1,115 @@
+//! Distributed arrays: the part of a rank of an array that is distributed over a grid of ranks by blocks or cyclically.
+
+use std::ffi::c_int;
+
+use super::Datatype;
+use super::build::{Block, blocks_within};
+use super::decode::Made;
+use crate::abi::*;
+use crate::error::{Out, failure, require};
+
+/// How an array is distributed, by dimension.
+pub(crate) struct Distribution {
+    pub ranks: c_int,
+    pub rank: c_int,
+    pub sizes: Vec<c_int>,
+    pub kinds: Vec<c_int>,
+    pub arguments: Vec<c_int>,
+    pub grid: Vec<c_int>,
+    pub order: c_int,
+}
+
+impl Distribution {
+    fn check(&self) -> Out {
+        let places = self
+            .grid
+            .iter()
+            .try_fold(1, |all: c_int, it| all.checked_mul(*it).filter(|_| *it > 0));
+        require(places == Some(self.ranks), MPI_ERR_ARG, || {
+            format!("a grid of {:?} has not {} ranks", self.grid, self.ranks)
+        })?;
+        require((0..self.ranks).contains(&self.rank), MPI_ERR_RANK, || {
+            format!("{} is no rank of {}", self.rank, self.ranks)
+        })?;
+        require(self.sizes.iter().all(|size| *size > 0), MPI_ERR_ARG, || {
+            format!("an array of {:?} has no elements", self.sizes)
+        })?;
+        require(
+            [MPI_ORDER_C, MPI_ORDER_FORTRAN].contains(&self.order),
+            MPI_ERR_ARG,
+            || {
+                format!(
+                    "order {} is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN",
+                    self.order
+                )
+            },
+        )
+    }
+
+    /// The place of the rank on the grid; the last dimension varies fastest, whatever the order of the array.
+    fn coords(&self) -> Vec<c_int> {
+        let mut left = self.rank;
+        let mut coords: Vec<c_int> = Vec::new();
+        for dim in self.grid.iter().rev() {
+            coords.push(left % dim);
+            left /= dim;
+        }
+        coords.reverse();
+        coords
+    }
+
+    /// The indices of the rank in one dimension.
+    fn indices(&self, dimension: usize, coord: c_int) -> Out<Vec<c_int>> {
+        let (size, places) = (self.sizes[dimension], self.grid[dimension]);
+        let argument = self.arguments[dimension];
+        let is_default = argument == MPI_DISTRIBUTE_DFLT_DARG;
+        let block = match self.kinds[dimension] {
+            MPI_DISTRIBUTE_NONE => return Ok((0..size).collect()),
+            MPI_DISTRIBUTE_BLOCK if is_default => {
+                size.div_euclid(places) + c_int::from(size % places > 0)
+            }
+            MPI_DISTRIBUTE_BLOCK => {
+                let fits =
+                    argument > 0 && i64::from(argument) * i64::from(places) >= i64::from(size);
+                require(fits, MPI_ERR_ARG, || {
+                    format!("blocks of {argument} on {places} ranks do not hold {size}")
+                })?;
+                argument
+            }
+            MPI_DISTRIBUTE_CYCLIC if is_default => 1,
+            MPI_DISTRIBUTE_CYCLIC => argument,
+            other => return Err(failure(MPI_ERR_ARG, format!("{other} is no distribution"))),
+        };
+        require(block > 0, MPI_ERR_ARG, || {
+            format!("the length of a block is {block}")
+        })?;
+        Ok((0..size)
+            .filter(|at| at / block % places == coord)
+            .collect())
+    }
+}
+
+pub(crate) fn create(made: Made, it: &Distribution, of: &Datatype) -> Out<MPI_Datatype> {
+    it.check()?;
+    let coords = it.coords();
+    let mut dimensions: Vec<usize> = (0..it.sizes.len()).collect();
+    if it.order == MPI_ORDER_C {
+        dimensions.reverse();
+    }
+    // From the dimension that varies fastest on.
+    let (mut places, mut stride) = (vec![0isize], of.extent());
+    for dimension in dimensions {
+        let steps = it.indices(dimension, coords[dimension])?;
+        let at = |step: &c_int| *step as isize * stride;
+        places = steps
+            .iter()
+            .flat_map(|step| places.iter().map(move |place| place + at(step)))
+            .collect();
+        stride *= it.sizes[dimension] as isize;
+    }
+    let all: Vec<_> = places
+        .into_iter()
+        .map(|at| Block { at, len: 1, of })
+        .collect();
+    blocks_within(made, &all, (0, stride))
+}

@@ -1,0 +1,179 @@
+//! Datatypes: which bytes of a buffer belong to a message, and what they hold.
+//!
+//! A datatype is flattened when it is made: its typemap as segments of bytes in their order, with neighbours merged, and
+//! its signature. Datatypes are the process's and not the rank's, since programs in Rust keep them in statics.
+
+pub(crate) mod basic;
+pub(crate) mod build;
+pub(crate) mod darray;
+pub(crate) mod decode;
+pub(crate) mod pack;
+pub(crate) mod signature;
+
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, RwLock};
+
+use crate::abi::*;
+use crate::error::{Out, bad, failure, require};
+use crate::handle::{Kind, Table};
+use basic::Basic;
+use decode::Made;
+use signature::Signature;
+
+/// Bytes that follow one another.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Segment {
+    pub at: isize,
+    pub len: usize,
+}
+
+/// A datatype.
+#[derive(Debug)]
+pub(crate) struct Datatype {
+    pub segments: Vec<Segment>,
+    pub size: usize,
+    pub lb: isize,
+    pub ub: isize,
+    /// One period of its signature.
+    pub runs: Vec<(Basic, u64)>,
+    pub signature: Signature,
+    pub align: usize,
+    /// Whether its bounds were set by `MPI_Type_create_resized`.
+    pub resized: bool,
+    pub made: Made,
+    pub committed: AtomicBool,
+    pub name: Mutex<String>,
+    pub predefined: bool,
+}
+
+impl Datatype {
+    pub(crate) fn extent(&self) -> isize {
+        self.ub - self.lb
+    }
+
+    /// First byte and end of what it really covers.
+    pub(crate) fn true_bounds(&self) -> (isize, isize) {
+        let first = self.segments.iter().map(|segment| segment.at).min();
+        let end = self.segments.iter().map(|it| it.at + it.len as isize).max();
+        (first.unwrap_or(0), end.unwrap_or(0))
+    }
+
+    /// Whether elements of it lie in a buffer as they do in a message.
+    pub(crate) fn is_dense(&self) -> bool {
+        match self.segments[..] {
+            [] => true,
+            [Segment { at: 0, len }] => len as isize == self.extent(),
+            _ => false,
+        }
+    }
+
+    /// The number of basic elements in some bytes of a message; `None` if they end within one.
+    pub(crate) fn basics(&self, bytes: usize) -> Option<usize> {
+        let (mut left, mut number) = (bytes as u64, 0);
+        for (basic, times) in self.runs.iter().cycle() {
+            let size = u64::from(basic.size);
+            let here = (left / size).min(*times);
+            (left, number) = (left - here * size, number + here as usize);
+            if here < *times {
+                return (left == 0).then_some(number);
+            }
+        }
+        (left == 0).then_some(number)
+    }
+
+    /// The bytes of some basic elements.
+    pub(crate) fn basic_bytes(&self, number: usize) -> usize {
+        let sizes = self.runs.iter().cycle();
+        let sizes = sizes.flat_map(|(basic, times)| (0..*times).map(|_| usize::from(basic.size)));
+        sizes.take(number).sum()
+    }
+}
+
+/// A datatype in use.
+#[derive(Clone, Debug)]
+pub(crate) enum Type {
+    Predefined(&'static Datatype),
+    Derived(Arc<Datatype>),
+}
+
+impl Deref for Type {
+    type Target = Datatype;
+
+    fn deref(&self) -> &Datatype {
+        match self {
+            Type::Predefined(it) => it,
+            Type::Derived(it) => it,
+        }
+    }
+}
+
+const FIRST: usize = 0x200;
+const END: usize = 0x300;
+
+static PREDEFINED: LazyLock<Vec<Option<Datatype>>> = LazyLock::new(|| {
+    let mut all: Vec<Option<Datatype>> = (FIRST..END).map(|_| None).collect();
+    for (name, handle, parts) in basic::predefined() {
+        all[handle - FIRST] = Some(build::predefined(name, &parts));
+    }
+    all
+});
+
+static DERIVED: RwLock<Table<Arc<Datatype>>> = RwLock::new(Table::new(Kind::Datatype));
+
+/// The datatype of a handle.
+pub(crate) fn of(handle: MPI_Datatype) -> Out<Type> {
+    let number = handle.addr();
+    if (FIRST..END).contains(&number) {
+        let found = PREDEFINED[number - FIRST].as_ref();
+        let none = || match number == FIRST {
+            true => failure(MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL"),
+            false => failure(
+                MPI_ERR_TYPE,
+                format!("there is no predefined datatype {number:#x}"),
+            ),
+        };
+        return found.map(Type::Predefined).ok_or_else(none);
+    }
+    let derived = DERIVED.read().expect("no thread panics with it");
+    let found = derived.get(number).map(|it| Type::Derived(it.clone()));
+    found.map_err(|why| bad(MPI_ERR_TYPE, "datatype", number, why))
+}
+
+/// The datatype of a handle, for communication.
+pub(crate) fn committed(handle: MPI_Datatype) -> Out<Type> {
+    let found = of(handle)?;
+    // Relaxed: the rank that uses it committed it, or learned of it from the one that did.
+    let committed = found.committed.load(Ordering::Relaxed);
+    require(committed, MPI_ERR_TYPE, || {
+        "the datatype is used before MPI_Type_commit".into()
+    })?;
+    Ok(found)
+}
+
+/// Keeps a datatype.
+pub(crate) fn add(datatype: Datatype) -> MPI_Datatype {
+    share(Arc::new(datatype))
+}
+
+/// A further handle of a datatype.
+pub(crate) fn share(datatype: Arc<Datatype>) -> MPI_Datatype {
+    let mut derived = DERIVED.write().expect("no thread panics with it");
+    std::ptr::without_provenance_mut(derived.add(datatype))
+}
+
+pub(crate) fn free(handle: MPI_Datatype) -> Out {
+    let number = handle.addr();
+    require(!(FIRST..END).contains(&number), MPI_ERR_TYPE, || {
+        "a predefined datatype cannot be freed".into()
+    })?;
+    let mut derived = DERIVED.write().expect("no thread panics with it");
+    let freed = derived.remove(number).map(drop);
+    freed.map_err(|why| bad(MPI_ERR_TYPE, "datatype", number, why))
+}
+
+pub(crate) fn commit(handle: MPI_Datatype) -> Out {
+    // Relaxed: as in `committed`.
+    of(handle)?.committed.store(true, Ordering::Relaxed);
+    Ok(())
+}

@@ -1,0 +1,101 @@
+//! Between buffers and messages: the bytes of a datatype's segments, one after the other.
+
+use std::ptr;
+
+use super::{Datatype, Segment, Type};
+use crate::error::Out;
+use crate::memory::{Byte, Caller};
+
+/// The address `by` bytes after the start of a buffer. From `MPI_BOTTOM`, which is null, it is that of `MPI_Get_address`.
+pub(crate) fn place_in(at: *mut u8, by: isize) -> *mut u8 {
+    match at.is_null() {
+        true => ptr::with_exposed_provenance_mut(by.cast_unsigned()),
+        false => at.wrapping_offset(by),
+    }
+}
+
+/// A buffer of a call: elements of a datatype.
+#[derive(Clone, Copy)]
+pub(crate) struct Buffer<'t> {
+    pub at: *mut u8,
+    pub count: usize,
+    pub of: &'t Datatype,
+}
+
+impl Buffer<'_> {
+    /// The number of bytes of all elements in a message.
+    pub(crate) fn bytes(&self) -> usize {
+        self.count * self.of.size
+    }
+
+    /// Appends its elements to a message.
+    pub(crate) fn pack(&self, caller: &Caller, message: &mut Vec<Byte>) -> Out {
+        let Buffer { at, count, of } = *self;
+        message.reserve(self.bytes());
+        if of.is_dense() {
+            return caller.take(at, self.bytes(), message);
+        }
+        for element in 0..count as isize {
+            for Segment { at: place, len } in &of.segments {
+                let from = place_in(at, element * of.extent() + place);
+                caller.take(from, *len, message)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills its elements from a message, as far as that goes.
+    pub(crate) fn unpack(&self, caller: &Caller, message: &[Byte]) -> Out {
+        let Buffer { at, of, .. } = *self;
+        let mut left = &message[..message.len().min(self.bytes())];
+        if of.is_dense() {
+            return caller.give(left, at);
+        }
+        let mut element = 0;
+        while !left.is_empty() {
+            for Segment { at: place, len } in &of.segments {
+                let (now, later) = left.split_at((*len).min(left.len()));
+                caller.give(now, place_in(at, element * of.extent() + place))?;
+                left = later;
+            }
+            element += 1;
+        }
+        Ok(())
+    }
+
+    /// The same elements later in an array, or fewer.
+    pub(crate) fn shifted(&self, elements: isize, count: usize) -> Self {
+        let at = place_in(self.at, elements * self.of.extent());
+        Buffer { at, count, ..*self }
+    }
+}
+
+/// A buffer that is kept with a request: it owns its datatype.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub at: *mut u8,
+    pub count: usize,
+    pub of: Type,
+}
+
+impl Place {
+    pub(crate) fn buffer(&self) -> Buffer<'_> {
+        let Place { at, count, of } = self;
+        Buffer {
+            at: *at,
+            count: *count,
+            of,
+        }
+    }
+
+    /// The part of one rank: `count` elements, `elements` after the start.
+    pub(crate) fn part(&self, elements: isize, count: usize) -> Buffer<'_> {
+        self.buffer().shifted(elements, count)
+    }
+
+    /// Whether two buffers that a call writes and reads begin at the same place.
+    pub(crate) fn is_at(&self, other: &Place) -> bool {
+        let both = self.buffer().bytes() > 0 && other.buffer().bytes() > 0;
+        both && self.at == other.at && !self.at.is_null()
+    }
+}

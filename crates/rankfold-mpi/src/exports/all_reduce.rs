@@ -1,0 +1,47 @@
+//! All-reduce: the engine does those of numbers by itself; others are plans, as all reductions are when they are started.
+
+use std::ffi::{c_int, c_void};
+
+use super::arguments::{fold, in_place, place};
+use super::persistent;
+use super::reductions::to_all;
+use crate::abi::*;
+use crate::arithmetic::Arithmetic;
+use crate::comm::Communicator;
+use crate::error::Out;
+use crate::memory::Caller;
+use crate::rank::Rank;
+use crate::reduction::Prefix;
+
+type Arguments = (*const c_void, *mut c_void, c_int, MPI_Datatype, MPI_Op);
+
+fn all_reduce(rank: &Rank, caller: &Caller, on: &Communicator, arguments: Arguments) -> Out {
+    let (sendbuf, recvbuf, count, datatype, op) = arguments;
+    let fold = fold(rank, op, datatype)?;
+    let Some(arithmetic) = Arithmetic::of(&fold) else {
+        let maker = to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))?;
+        return persistent::call(rank, caller, on, &maker);
+    };
+    let (send, into) = (
+        in_place(sendbuf, count, datatype)?,
+        place(recvbuf, count, datatype)?,
+    );
+    arithmetic.all_reduce(caller, on, send.as_ref(), &into)
+}
+
+super::calls! {
+    fn MPI_Allreduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        all_reduce(rank, caller, &on, (sendbuf, recvbuf, count, datatype, op))
+    }
+    fn MPI_Iallreduce(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        let maker = to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))?;
+        persistent::start(rank, caller, &on, &maker, request)
+    }
+    fn MPI_Allreduce_init(sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        let maker = to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))?;
+        persistent::init(rank, caller, on, maker, request)
+    }
+}

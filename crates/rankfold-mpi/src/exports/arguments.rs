@@ -1,0 +1,86 @@
+//! Arguments that many calls have: buffers, counts, datatypes, and the places of results.
+
+use std::ffi::{c_int, c_void};
+
+use crate::abi::*;
+use crate::collective::Parts;
+use crate::datatype;
+use crate::datatype::pack::Place;
+use crate::error::{Out, count, failure};
+use crate::memory::Caller;
+use crate::op::{self, Fold};
+use crate::p2p::{Stat, buffer};
+use crate::rank::Rank;
+
+/// A buffer of a call.
+pub(super) fn place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Out<Place> {
+    let of = datatype::committed(of)?;
+    let checked = buffer(at.cast_mut(), number, &of)?;
+    let (at, count) = (checked.at, checked.count);
+    Ok(Place { at, count, of })
+}
+
+/// A buffer that may be `MPI_IN_PLACE`, which is `None`.
+pub(super) fn in_place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Out<Option<Place>> {
+    match at.cast_mut() == MPI_IN_PLACE {
+        true => Ok(None),
+        false => place(at, number, of).map(Some),
+    }
+}
+
+/// A buffer of which each rank has a part of its own length at its own place.
+pub(super) fn parts(
+    caller: &Caller,
+    at: *const c_void,
+    (counts, places): (*const c_int, *const c_int),
+    of: MPI_Datatype,
+    ranks: usize,
+) -> Out<(Place, Parts)> {
+    let parts = Parts::new(&caller.array(counts, ranks)?, &caller.array(places, ranks)?)?;
+    // Only parts that are not empty need a buffer.
+    let longest = parts.counts.iter().copied().max().unwrap_or(0);
+    Ok((place(at, longest as c_int, of)?, parts))
+}
+
+/// A buffer of equal parts, one for each rank.
+pub(super) fn equal(
+    at: *const c_void,
+    number: c_int,
+    of: MPI_Datatype,
+    ranks: usize,
+) -> Out<(Place, Parts)> {
+    let place = place(at, number, of)?;
+    let parts = Parts::equal(ranks, place.count);
+    Ok((place, parts))
+}
+
+/// A reduction by an operator.
+pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold> {
+    let operator = op::of(rank, op)?;
+    let of = datatype::committed(datatype)?;
+    Ok(Fold {
+        operator,
+        of,
+        datatype,
+    })
+}
+
+/// Writes what is told of a message, unless it is ignored.
+pub(super) fn status(caller: &Caller, to: *mut MPI_Status, stat: &Stat) {
+    caller.write_if(to, stat.status(MPI_SUCCESS));
+}
+
+/// A truth value.
+pub(super) fn flag(holds: bool) -> c_int {
+    holds.into()
+}
+
+/// An array of as many elements as a count says.
+pub(super) fn array<T: Copy>(caller: &Caller, from: *const T, number: c_int) -> Out<Vec<T>> {
+    caller.array(from, count(number, "the count")?)
+}
+
+/// A function that was passed.
+pub(super) fn function<F>(function: Option<F>) -> Out<F> {
+    function.ok_or_else(|| failure(MPI_ERR_ARG, "the function is a null pointer"))
+}

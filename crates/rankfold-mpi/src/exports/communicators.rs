@@ -1,0 +1,132 @@
+//! Communicators: what they are, and how they are made from others.
+
+use std::ffi::{c_char, c_int, c_void};
+
+use super::arguments::flag;
+use crate::abi::*;
+use crate::comm;
+use crate::error::{failure, require};
+use crate::group;
+use crate::p2p::Stat;
+use crate::request::{Pending, keep};
+
+super::calls! {
+    fn MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) on comm |rank, caller| {
+        caller.write(size, rank.comm(comm)?.comm.size() as c_int)
+    }
+    fn MPI_Comm_rank(comm: MPI_Comm, number: *mut c_int) on comm |rank, caller| {
+        caller.write(number, rank.comm(comm)?.comm.rank() as c_int)
+    }
+    fn MPI_Comm_compare(comm1: MPI_Comm, comm2: MPI_Comm, result: *mut c_int) on comm1 |rank, caller| {
+        caller.write(result, comm::compare(rank, comm1, comm2)?)
+    }
+    fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) on comm |rank, caller| {
+        let made = rank.comm(comm)?.comm.group();
+        caller.write(group, group::keep(rank, made))
+    }
+    fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+        caller.write(newcomm, comm::dup(rank, caller, comm)?)
+    }
+    fn MPI_Comm_dup_with_info(comm: MPI_Comm, _info: MPI_Info, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+        caller.write(newcomm, comm::dup(rank, caller, comm)?)
+    }
+    /// The communicator is made at once: the request is complete.
+    fn MPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+        caller.write(newcomm, comm::dup(rank, caller, comm)?)?;
+        caller.write(request, keep(rank, Pending::done(Stat::EMPTY)))
+    }
+    fn MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+        caller.write(newcomm, comm::split(rank, comm, color, key)?)
+    }
+    fn MPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, _info: MPI_Info, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+        caller.write(newcomm, comm::split_type(rank, comm, split_type, key)?)
+    }
+    fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+        caller.write(newcomm, comm::create(rank, comm, group)?)
+    }
+    /// The tag is not needed: communicators that the same ranks make are made in one order.
+    fn MPI_Comm_create_group(comm: MPI_Comm, group: MPI_Group, _tag: c_int, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+        caller.write(newcomm, comm::create_group(rank, comm, group)?)
+    }
+    fn MPI_Comm_free(comm: *mut MPI_Comm) |rank, caller| {
+        comm::free(rank, caller, caller.read(comm)?)?;
+        caller.write(comm, MPI_COMM_NULL)
+    }
+    fn MPI_Comm_disconnect(comm: *mut MPI_Comm) |rank, caller| {
+        comm::free(rank, caller, caller.read(comm)?)?;
+        caller.write(comm, MPI_COMM_NULL)
+    }
+    fn MPI_Comm_set_name(comm: MPI_Comm, name: *const c_char) on comm |rank, caller| {
+        let text = caller.text(name)?;
+        *rank.comm(comm)?.name.borrow_mut() = text;
+        Ok(())
+    }
+    fn MPI_Comm_get_name(comm: MPI_Comm, name: *mut c_char, length: *mut c_int) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        let written = caller.write_text(name, MPI_MAX_OBJECT_NAME as usize, &on.name.borrow())?;
+        caller.write(length, written as c_int)
+    }
+    fn MPI_Comm_test_inter(comm: MPI_Comm, inter: *mut c_int) on comm |rank, caller| {
+        rank.comm(comm)?;
+        caller.write(inter, flag(false))
+    }
+    fn MPI_Comm_remote_size(comm: MPI_Comm, _size: *mut c_int) on comm |rank, _| {
+        let on = rank.comm(comm)?;
+        Err(failure(MPI_ERR_COMM, format!("{on} is no intercommunicator")))
+    }
+    fn MPI_Comm_remote_group(comm: MPI_Comm, _group: *mut MPI_Group) on comm |rank, _| {
+        let on = rank.comm(comm)?;
+        Err(failure(MPI_ERR_COMM, format!("{on} is no intercommunicator")))
+    }
+    /// No rank was spawned.
+    fn MPI_Comm_get_parent(parent: *mut MPI_Comm) |_, caller| {
+        caller.write(parent, MPI_COMM_NULL)
+    }
+    fn MPI_Comm_set_info(comm: MPI_Comm, _info: MPI_Info) on comm |rank, _| {
+        rank.comm(comm).map(drop)
+    }
+    fn MPI_Comm_get_info(comm: MPI_Comm, info: *mut MPI_Info) on comm |rank, caller| {
+        rank.comm(comm)?;
+        let made = rank.infos.borrow_mut().add(Default::default());
+        caller.write(info, std::ptr::without_provenance_mut(made))
+    }
+    fn MPI_Comm_create_errhandler(function: Option<MPI_Comm_errhandler_function>, errhandler: *mut MPI_Errhandler) |rank, caller| {
+        let function = super::arguments::function(function)?;
+        let made = rank.handlers.borrow_mut().add(crate::rank::Handler(function));
+        caller.write(errhandler, std::ptr::without_provenance_mut(made))
+    }
+    fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) on comm |rank, _| {
+        let on = rank.comm(comm)?;
+        super::errors::check_handler(rank, errhandler)?;
+        on.on_error.set(errhandler.addr());
+        Ok(())
+    }
+    fn MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        caller.write(errhandler, std::ptr::without_provenance_mut(on.on_error.get()))
+    }
+    fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) on comm |rank, _| {
+        rank.comm(comm)?;
+        require(errorcode == MPI_SUCCESS, errorcode, || "MPI_Comm_call_errhandler".into())
+    }
+    fn MPI_Abort(comm: MPI_Comm, errorcode: c_int) |rank, _| {
+        let on = rank.comm(comm).map_or_else(|_| "a communicator".to_string(), |on| on.to_string());
+        crate::call::abort(rank, "MPI_Abort", failure(MPI_ERR_OTHER, format!("on {on}, with code {errorcode}")))
+    }
+    fn MPI_Topo_test(comm: MPI_Comm, status: *mut c_int) on comm |rank, caller| {
+        caller.write(status, rank.comm(comm)?.topology.kind())
+    }
+    fn MPI_Pack_size(incount: c_int, datatype: MPI_Datatype, comm: MPI_Comm, size: *mut c_int) on comm |rank, caller| {
+        rank.comm(comm)?;
+        let needed = super::packing::size(incount, datatype)?;
+        caller.write(size, needed)
+    }
+    fn MPI_Pack(inbuf: *const c_void, incount: c_int, datatype: MPI_Datatype, outbuf: *mut c_void, outsize: c_int, position: *mut c_int, comm: MPI_Comm) on comm |rank, caller| {
+        rank.comm(comm)?;
+        super::packing::pack(caller, (inbuf, incount, datatype), (outbuf, outsize as isize), position)
+    }
+    fn MPI_Unpack(inbuf: *const c_void, insize: c_int, position: *mut c_int, outbuf: *mut c_void, outcount: c_int, datatype: MPI_Datatype, comm: MPI_Comm) on comm |rank, caller| {
+        rank.comm(comm)?;
+        super::packing::unpack(caller, (inbuf, insize as isize), position, (outbuf, outcount, datatype))
+    }
+}

@@ -1,0 +1,87 @@
+//! Probes, matched probes, and the buffer of buffered sends.
+
+use std::ffi::{c_int, c_void};
+
+use super::arguments::{flag, place, status as tell};
+use crate::abi::*;
+use crate::error::{Out, count, failure, require};
+use crate::memory::Caller;
+use crate::p2p::{self, From, Stat};
+use crate::rank::Rank;
+use crate::request::{Pending, keep, sweep_detached};
+
+/// Tells whether there is a message, and of which.
+fn found(caller: &Caller, to: *mut c_int, stat: Option<&Stat>, status: *mut MPI_Status) -> Out {
+    caller.write(to, flag(stat.is_some()))?;
+    if let Some(stat) = stat {
+        tell(caller, status, stat);
+    }
+    Ok(())
+}
+
+/// Receives the message of a matched probe, and takes its handle.
+fn receive(
+    rank: &Rank,
+    caller: &Caller,
+    (buf, count, datatype): (*mut c_void, c_int, MPI_Datatype),
+    message: *mut MPI_Message,
+) -> Out<Stat> {
+    let into = place(buf, count, datatype)?;
+    let handle = caller.read(message)?;
+    let stat = p2p::matched_recv(rank, caller, &into.buffer(), handle);
+    caller.write(message, MPI_MESSAGE_NULL)?;
+    stat
+}
+
+super::calls! {
+    fn MPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        let stat = p2p::probe(From::new(&on, source, tag)?, &on)?;
+        tell(caller, status, &stat);
+        Ok(())
+    }
+    fn MPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, there: *mut c_int, status: *mut MPI_Status) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        let stat = p2p::iprobe(From::new(&on, source, tag)?, &on)?;
+        found(caller, there, stat.as_ref(), status)
+    }
+    fn MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        let taken = p2p::matched_probe(rank, From::new(&on, source, tag)?, &on, true)?;
+        let (handle, stat) = taken.ok_or_else(|| failure(MPI_ERR_INTERN, "a probe that waits found no message"))?;
+        tell(caller, status, &stat);
+        caller.write(message, handle)
+    }
+    fn MPI_Improbe(source: c_int, tag: c_int, comm: MPI_Comm, there: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        let taken = p2p::matched_probe(rank, From::new(&on, source, tag)?, &on, false)?;
+        found(caller, there, taken.as_ref().map(|(_, stat)| stat), status)?;
+        match taken {
+            Some((handle, _)) => caller.write(message, handle),
+            None => Ok(()),
+        }
+    }
+    fn MPI_Mrecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, message: *mut MPI_Message, status: *mut MPI_Status) |rank, caller| {
+        let stat = receive(rank, caller, (buf, count, datatype), message)?;
+        tell(caller, status, &stat);
+        Ok(())
+    }
+    fn MPI_Imrecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request) |rank, caller| {
+        // The message is here already.
+        let stat = receive(rank, caller, (buf, count, datatype), message)?;
+        caller.write(request, keep(rank, Pending::done(stat)))
+    }
+    fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) |rank, _| {
+        let size = count(size, "the size of the buffer")?;
+        require(rank.buffer.get().is_none(), MPI_ERR_BUFFER, || "a buffer is attached already".into())?;
+        rank.buffer.set(Some((buffer.cast(), size)));
+        Ok(())
+    }
+    /// Messages are copied when they are sent, so that nothing is left in the buffer to wait for.
+    fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) |rank, caller| {
+        let (at, room) = rank.buffer.take().ok_or_else(|| failure(MPI_ERR_BUFFER, "no buffer is attached"))?;
+        sweep_detached(rank);
+        caller.write(buffer_addr.cast::<*mut u8>(), at)?;
+        caller.write(size, room as c_int)
+    }
+}

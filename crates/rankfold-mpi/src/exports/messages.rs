@@ -1,0 +1,127 @@
+//! Sends and receives, blocking and started.
+
+use std::ffi::{c_int, c_void};
+
+use super::arguments::{place, status};
+use crate::abi::*;
+use crate::error::{Out, require};
+use crate::memory::Caller;
+use crate::p2p::{self, From, Mode, To};
+use crate::rank::Rank;
+use crate::request::{Pending, keep};
+
+struct Envelope {
+    peer: c_int,
+    tag: c_int,
+    comm: MPI_Comm,
+}
+
+fn send(
+    rank: &Rank,
+    caller: &Caller,
+    mode: Mode,
+    (at, count, of): (*const c_void, c_int, MPI_Datatype),
+    Envelope { peer, tag, comm }: Envelope,
+) -> Out {
+    let comm = rank.comm(comm)?;
+    let data = place(at, count, of)?;
+    p2p::send(
+        rank,
+        caller,
+        mode,
+        &data.buffer(),
+        To::new(&comm, peer, tag)?,
+        &comm,
+    )
+}
+
+fn start(
+    rank: &Rank,
+    caller: &Caller,
+    mode: Mode,
+    (at, count, of): (*const c_void, c_int, MPI_Datatype),
+    Envelope { peer, tag, comm }: Envelope,
+) -> Out<Pending> {
+    let comm = rank.comm(comm)?;
+    let data = place(at, count, of)?;
+    p2p::isend(
+        rank,
+        caller,
+        mode,
+        &data.buffer(),
+        To::new(&comm, peer, tag)?,
+        &comm,
+    )
+}
+
+fn start_receive(
+    rank: &Rank,
+    (at, count, of): (*mut c_void, c_int, MPI_Datatype),
+    Envelope { peer, tag, comm }: Envelope,
+) -> Out<Pending> {
+    let comm = rank.comm(comm)?;
+    let into = place(at, count, of)?;
+    let from = From::new(&comm, peer, tag)?;
+    p2p::irecv(into.at, into.count, into.of, from, &comm)
+}
+
+macro_rules! sends {
+    ($($name:ident $started:ident $mode:ident;)*) => {
+        super::calls! {
+            $(fn $name(buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) on comm |rank, caller| {
+                send(rank, caller, Mode::$mode, (buf, count, datatype), Envelope { peer: dest, tag, comm })
+            }
+            fn $started(buf: *const c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+                let started = start(rank, caller, Mode::$mode, (buf, count, datatype), Envelope { peer: dest, tag, comm })?;
+                caller.write(request, keep(rank, started))
+            })*
+            fn MPI_Recv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let into = place(buf, count, datatype)?;
+                let stat = p2p::recv(rank, caller, &into.buffer(), From::new(&on, source, tag)?, &on)?;
+                self::status(caller, status, &stat);
+                Ok(())
+            }
+            fn MPI_Irecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+                let started = start_receive(rank, (buf, count, datatype), Envelope { peer: source, tag, comm })?;
+                caller.write(request, keep(rank, started))
+            }
+            fn MPI_Sendrecv(
+                sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int,
+                recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, source: c_int, recvtag: c_int,
+                comm: MPI_Comm, status: *mut MPI_Status,
+            ) on comm |rank, caller| {
+                let overlap = sendcount > 0 && recvcount > 0 && sendbuf == recvbuf.cast_const() && !sendbuf.is_null();
+                require(!overlap, MPI_ERR_BUFFER, || "the buffers that are sent and received are the same: call MPI_Sendrecv_replace".into())?;
+                let (to, from) = (Envelope { peer: dest, tag: sendtag, comm }, Envelope { peer: source, tag: recvtag, comm });
+                let coming = start_receive(rank, (recvbuf, recvcount, recvtype), from)?;
+                let sent = start(rank, caller, Mode::Standard, (sendbuf, sendcount, sendtype), to)?;
+                both(rank, caller, coming, sent, status)
+            }
+            fn MPI_Sendrecv_replace(
+                buf: *mut c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int,
+                recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
+            ) on comm |rank, caller| {
+                let (to, from) = (Envelope { peer: dest, tag: sendtag, comm }, Envelope { peer: source, tag: recvtag, comm });
+                // What is sent is packed before anything is received.
+                let sent = start(rank, caller, Mode::Standard, (buf, count, datatype), to)?;
+                let coming = start_receive(rank, (buf, count, datatype), from)?;
+                both(rank, caller, coming, sent, status)
+            }
+        }
+    };
+}
+
+/// Waits for both halves of a combined call.
+fn both(rank: &Rank, caller: &Caller, coming: Pending, sent: Pending, to: *mut MPI_Status) -> Out {
+    let stat = Pending::wait_both(coming, sent, rank, caller)?;
+    status(caller, to, &stat);
+    Ok(())
+}
+
+sends! {
+    MPI_Send MPI_Isend Standard;
+    MPI_Bsend MPI_Ibsend Buffered;
+    MPI_Ssend MPI_Issend Synchronous;
+    MPI_Rsend MPI_Irsend Ready;
+}

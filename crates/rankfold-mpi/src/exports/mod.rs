@@ -1,0 +1,92 @@
+//! MPI's functions, under their names: each checks its arguments and calls what does the work.
+//!
+//! # Safety
+//!
+//! Each function is unsafe as in C: its pointer arguments are null or point to what the MPI standard says, with room for
+//! as many objects as the other arguments say, and the buffers of an operation that goes on are left alone until its
+//! request is complete. Wrong handles, ranks, tags, counts and null pointers are errors, and are named.
+#![allow(
+    unsafe_code,
+    non_snake_case,
+    clippy::missing_safety_doc,
+    clippy::too_many_arguments
+)]
+
+mod all_reduce;
+mod arguments;
+mod attributes;
+mod collectives;
+mod communicators;
+mod datatypes;
+mod environment;
+mod errors;
+mod fortran;
+mod groups;
+mod infos;
+mod matched;
+mod messages;
+mod neighborhoods;
+mod operators;
+mod packing;
+mod persistent;
+mod reductions;
+mod refused;
+mod requests;
+mod statuses;
+mod table;
+mod topologies;
+
+pub use all_reduce::*;
+pub use attributes::*;
+pub use collectives::*;
+pub use communicators::*;
+pub use datatypes::*;
+pub use environment::*;
+pub use errors::*;
+pub use fortran::*;
+pub use groups::*;
+pub use infos::*;
+pub use matched::*;
+pub use messages::*;
+pub use neighborhoods::*;
+pub use operators::*;
+pub use persistent::*;
+pub use reductions::*;
+pub use refused::*;
+pub use requests::*;
+pub use statuses::*;
+pub(crate) use table::{CONVERSIONS, signatures};
+pub use table::{Part, addresses, functions};
+pub use topologies::*;
+
+/// Defines functions of MPI. Each body returns an [`Out`](crate::error::Out): an error is handled by the error handler of
+/// the communicator after `on`, or of `MPI_COMM_WORLD`.
+macro_rules! calls {
+    ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(on $comm:ident)? |$rank:pat_param, $caller:pat_param| $body:block)*) => {$(
+        #[doc = concat!("`", stringify!($name), "` of the MPI standard.")]
+        $(#[$meta])*
+        #[cfg_attr(feature = "exports", unsafe(no_mangle))]
+        pub unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {
+            // SAFETY: who calls this function promises what the head of `exports` says.
+            let caller = unsafe { $crate::memory::Caller::new() };
+            let on = [$($comm,)? $crate::abi::MPI_COMM_NULL][0];
+            $crate::call::enter(stringify!($name), on, &caller, |rank| {
+                let ($rank, $caller) = (rank, &caller);
+                $body
+            })
+        })*
+
+        /// The names of the functions of this file.
+        pub(crate) const DONE: &[&str] = &[$(stringify!($name)),*];
+
+        /// Their addresses: whoever has these links to all of them.
+        pub(crate) fn addresses() -> Vec<usize> {
+            vec![$(($name as *const ()).addr()),*]
+        }
+
+        /// The same with the names and types of their arguments.
+        pub(crate) const SIGNATURES: &[$crate::header::Signature] =
+            &[$((stringify!($name), &[$((stringify!($arg), stringify!($ty))),*])),*];
+    };
+}
+use calls;

@@ -1,0 +1,85 @@
+//! Collectives among the neighbours of a topology, in all forms.
+
+use std::ffi::{c_int, c_void};
+
+use super::arguments::{parts, place};
+use super::collectives::each;
+use super::persistent::maker;
+use crate::abi::*;
+use crate::collective::{self, Each, Parts, apart, degrees};
+use crate::error::Out;
+use crate::memory::Caller;
+use crate::plan::Maker;
+
+/// The same buffer for each neighbour.
+fn same(at: *const c_void, count: c_int, of: MPI_Datatype, neighbors: usize) -> Out<Each> {
+    Ok(vec![place(at, count, of)?; neighbors])
+}
+
+/// A buffer of equal parts, one for each neighbour.
+fn blocks(at: *const c_void, count: c_int, of: MPI_Datatype, neighbors: usize) -> Out<Each> {
+    let place = place(at, count, of)?;
+    Ok(apart(&place, &Parts::equal(neighbors, place.count)))
+}
+
+/// A buffer of parts, one for each neighbour.
+fn pieces(
+    caller: &Caller,
+    at: *const c_void,
+    layout: (*const c_int, *const c_int),
+    of: MPI_Datatype,
+    neighbors: usize,
+) -> Out<Each> {
+    let (place, parts) = parts(caller, at, layout, of, neighbors)?;
+    Ok(apart(&place, &parts))
+}
+
+fn among(name: &'static str, send: Each, recv: Each) -> Out<Maker> {
+    maker(move |caller, on| collective::neighbor(caller, on, name, &send, recv.clone()))
+}
+
+super::persistent::collectives! {
+    MPI_Neighbor_allgather MPI_Ineighbor_allgather MPI_Neighbor_allgather_init(
+        sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int,
+        recvtype: MPI_Datatype,
+    ) |_, _, on| {
+        let (sources, destinations) = degrees(on)?;
+        let send = same(sendbuf, sendcount, sendtype, destinations)?;
+        among("MPI_Neighbor_allgather", send, blocks(recvbuf, recvcount, recvtype, sources)?)
+    }
+    MPI_Neighbor_allgatherv MPI_Ineighbor_allgatherv MPI_Neighbor_allgatherv_init(
+        sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void,
+        recvcounts: *const c_int, displs: *const c_int, recvtype: MPI_Datatype,
+    ) |_, caller, on| {
+        let (sources, destinations) = degrees(on)?;
+        let send = same(sendbuf, sendcount, sendtype, destinations)?;
+        let recv = pieces(caller, recvbuf, (recvcounts, displs), recvtype, sources)?;
+        among("MPI_Neighbor_allgatherv", send, recv)
+    }
+    MPI_Neighbor_alltoall MPI_Ineighbor_alltoall MPI_Neighbor_alltoall_init(
+        sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, recvbuf: *mut c_void, recvcount: c_int,
+        recvtype: MPI_Datatype,
+    ) |_, _, on| {
+        let (sources, destinations) = degrees(on)?;
+        let send = blocks(sendbuf, sendcount, sendtype, destinations)?;
+        among("MPI_Neighbor_alltoall", send, blocks(recvbuf, recvcount, recvtype, sources)?)
+    }
+    MPI_Neighbor_alltoallv MPI_Ineighbor_alltoallv MPI_Neighbor_alltoallv_init(
+        sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const c_int, sendtype: MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const c_int, recvtype: MPI_Datatype,
+    ) |_, caller, on| {
+        let (sources, destinations) = degrees(on)?;
+        let send = pieces(caller, sendbuf, (sendcounts, sdispls), sendtype, destinations)?;
+        let recv = pieces(caller, recvbuf, (recvcounts, rdispls), recvtype, sources)?;
+        among("MPI_Neighbor_alltoallv", send, recv)
+    }
+    MPI_Neighbor_alltoallw MPI_Ineighbor_alltoallw MPI_Neighbor_alltoallw_init(
+        sendbuf: *const c_void, sendcounts: *const c_int, sdispls: *const MPI_Aint, sendtypes: *const MPI_Datatype,
+        recvbuf: *mut c_void, recvcounts: *const c_int, rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
+    ) |_, caller, on| {
+        let (sources, destinations) = degrees(on)?;
+        let send = each(caller, sendbuf, (sendcounts, &caller.array(sdispls, destinations)?), sendtypes)?;
+        let recv = each(caller, recvbuf, (recvcounts, &caller.array(rdispls, sources)?), recvtypes)?;
+        among("MPI_Neighbor_alltoallw", send, recv)
+    }
+}

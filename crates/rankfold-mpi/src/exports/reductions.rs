@@ -1,0 +1,102 @@
+//! Reductions, in all forms.
+
+use std::ffi::{c_int, c_void};
+
+use super::arguments::{fold, in_place, place};
+use super::collectives::root as root_of;
+use super::persistent::maker;
+use crate::abi::*;
+use crate::collective::Parts;
+use crate::datatype::pack::Place;
+use crate::error::{Out, count};
+use crate::plan::Maker;
+use crate::rank::Rank;
+use crate::reduction::{self, Prefix};
+
+/// The buffers and the operator of a reduction to all ranks.
+pub(super) fn to_all(
+    rank: &Rank,
+    prefix: Prefix,
+    (sendbuf, recvbuf): (*const c_void, *mut c_void),
+    (number, datatype, op): (c_int, MPI_Datatype, MPI_Op),
+) -> Out<Maker> {
+    let fold = fold(rank, op, datatype)?;
+    let (send, recv) = (
+        in_place(sendbuf, number, datatype)?,
+        place(recvbuf, number, datatype)?,
+    );
+    maker(move |caller, on| {
+        reduction::all_reduce(caller, on, prefix, send.clone(), recv.clone(), fold.clone())
+    })
+}
+
+/// The buffers of a reduce-scatter, whose input is all blocks.
+fn scattered(
+    rank: &Rank,
+    name: &'static str,
+    (sendbuf, recvbuf): (*const c_void, *mut c_void),
+    counts: &[c_int],
+    (datatype, op): (MPI_Datatype, MPI_Op),
+) -> Out<Maker> {
+    let fold = fold(rank, op, datatype)?;
+    let lengths: Out<Vec<usize>> = counts.iter().map(|it| count(*it, "a count")).collect();
+    let lengths = lengths?;
+    let starts = lengths.iter().scan(0, |end, len| {
+        let start = *end;
+        *end += len;
+        Some(start as isize)
+    });
+    let parts = Parts {
+        places: starts.collect(),
+        counts: lengths,
+    };
+    let longest = parts.counts.iter().copied().max().unwrap_or(0) as c_int;
+    let (send, recv): (Option<Place>, Place) = (
+        in_place(sendbuf, longest, datatype)?,
+        place(recvbuf, longest, datatype)?,
+    );
+    maker(move |caller, on| {
+        reduction::reduce_scatter(
+            caller,
+            on,
+            name,
+            send.clone(),
+            (recv.clone(), parts.clone()),
+            fold.clone(),
+        )
+    })
+}
+
+super::persistent::collectives! {
+    MPI_Reduce MPI_Ireduce MPI_Reduce_init(
+        sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op, root: c_int,
+    ) |rank, _, on| {
+        let (root, here) = root_of(on, root)?;
+        let fold = fold(rank, op, datatype)?;
+        let send = in_place(sendbuf, count, datatype)?;
+        let recv = here.then(|| place(recvbuf, count, datatype)).transpose()?;
+        maker(move |caller, on| reduction::reduce(caller, on, root, send.clone(), recv.clone(), fold.clone()))
+    }
+    MPI_Scan MPI_Iscan MPI_Scan_init(
+        sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
+    ) |rank, _, _on| {
+        to_all(rank, Prefix::Inclusive, (sendbuf, recvbuf), (count, datatype, op))
+    }
+    MPI_Exscan MPI_Iexscan MPI_Exscan_init(
+        sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
+    ) |rank, _, _on| {
+        to_all(rank, Prefix::Exclusive, (sendbuf, recvbuf), (count, datatype, op))
+    }
+    MPI_Reduce_scatter_block MPI_Ireduce_scatter_block MPI_Reduce_scatter_block_init(
+        sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: c_int, datatype: MPI_Datatype, op: MPI_Op,
+    ) |rank, _, on| {
+        let counts = vec![recvcount; on.comm.size()];
+        scattered(rank, "MPI_Reduce_scatter_block", (sendbuf, recvbuf), &counts, (datatype, op))
+    }
+    MPI_Reduce_scatter MPI_Ireduce_scatter MPI_Reduce_scatter_init(
+        sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const c_int, datatype: MPI_Datatype, op: MPI_Op,
+    ) |rank, caller, on| {
+        let counts = caller.array(recvcounts, on.comm.size())?;
+        scattered(rank, "MPI_Reduce_scatter", (sendbuf, recvbuf), &counts, (datatype, op))
+    }
+}

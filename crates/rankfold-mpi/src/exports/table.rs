@@ -1,0 +1,123 @@
+//! Which functions there are, for the table in the documentation.
+
+use super::*;
+
+/// The functions of a part of MPI.
+pub struct Part {
+    /// Such as `collectives`.
+    pub name: &'static str,
+    /// Whether its functions are done, or refused in one sentence.
+    pub done: bool,
+    /// In the order of the source.
+    pub functions: Vec<&'static str>,
+}
+
+/// All functions that can be called, by part. A function that is in no part does not exist.
+///
+/// # Examples
+///
+/// ```
+/// let parts = rankfold_mpi::exports::functions();
+/// let has = |name| parts.iter().find(|part| part.functions.contains(&name)).map(|part| part.done);
+/// assert_eq!(has("MPI_Allreduce"), Some(true));
+/// assert_eq!(has("MPI_Comm_spawn"), Some(false));
+/// assert_eq!(has("MPI_Session_init"), None);
+/// ```
+pub fn functions() -> Vec<Part> {
+    let part = |name, lists: &[&[&'static str]]| Part {
+        name,
+        done: name != "refused",
+        functions: lists.concat(),
+    };
+    vec![
+        part(
+            "environment",
+            &[
+                environment::SPECIAL,
+                environment::ANYWHERE,
+                environment::DONE,
+            ],
+        ),
+        part(
+            "messages",
+            &[messages::DONE, persistent::DONE, matched::DONE],
+        ),
+        part("requests", &[requests::DONE]),
+        part("statuses", &[statuses::DONE]),
+        part("collectives", &[collectives::DONE]),
+        part(
+            "reductions",
+            &[all_reduce::DONE, reductions::DONE, operators::DONE],
+        ),
+        part("neighbourhood collectives", &[neighborhoods::DONE]),
+        part("datatypes", &[datatypes::DONE, datatypes::SPECIAL]),
+        part("communicators, names, packing", &[communicators::DONE]),
+        part("groups", &[groups::DONE]),
+        part("topologies", &[topologies::DONE]),
+        part("attributes", &[attributes::DONE]),
+        part("errors", &[errors::DONE]),
+        part("infos", &[infos::DONE]),
+        part("handles for Fortran", &[fortran::DONE]),
+        part("refused", &[refused::DONE]),
+    ]
+}
+
+/// The signatures of all functions that are defined by lists.
+pub(crate) fn signatures() -> impl Iterator<Item = &'static crate::header::Signature> {
+    let lists = [
+        environment::ANYWHERE_SIGNATURES,
+        environment::SIGNATURES,
+        messages::SIGNATURES,
+        persistent::SIGNATURES,
+        matched::SIGNATURES,
+        requests::SIGNATURES,
+        statuses::SIGNATURES,
+        collectives::SIGNATURES,
+        all_reduce::SIGNATURES,
+        reductions::SIGNATURES,
+        operators::SIGNATURES,
+        neighborhoods::SIGNATURES,
+        datatypes::SIGNATURES,
+        communicators::SIGNATURES,
+        groups::SIGNATURES,
+        topologies::SIGNATURES,
+        attributes::SIGNATURES,
+        errors::SIGNATURES,
+        infos::SIGNATURES,
+        refused::SIGNATURES,
+    ];
+    lists.into_iter().flatten()
+}
+
+/// Types of handles, and the names of their functions for Fortran.
+pub(crate) const CONVERSIONS: &[[&str; 3]] = fortran::CONVERSIONS;
+
+/// The addresses of all functions, so that a program that loads others links to them.
+pub fn addresses() -> Vec<usize> {
+    let aint: [*const (); 2] = [MPI_Aint_add as _, MPI_Aint_diff as _];
+    let lists = [
+        aint.map(<*const ()>::addr).to_vec(),
+        environment::special_addresses(),
+        environment::addresses(),
+        messages::addresses(),
+        persistent::addresses(),
+        matched::addresses(),
+        requests::addresses(),
+        statuses::addresses(),
+        collectives::addresses(),
+        all_reduce::addresses(),
+        reductions::addresses(),
+        operators::addresses(),
+        neighborhoods::addresses(),
+        datatypes::addresses(),
+        communicators::addresses(),
+        groups::addresses(),
+        topologies::addresses(),
+        attributes::addresses(),
+        errors::addresses(),
+        infos::addresses(),
+        fortran::addresses(),
+        refused::addresses(),
+    ];
+    lists.concat()
+}

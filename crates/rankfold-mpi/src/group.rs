@@ -1,0 +1,96 @@
+//! Groups: ordered sets of ranks of `MPI_COMM_WORLD`. Nothing here communicates.
+
+use std::ffi::c_int;
+use std::ptr::without_provenance_mut as handle;
+use std::rc::Rc;
+
+use rankfold::{Group, Similarity};
+
+use crate::abi::*;
+use crate::error::{Out, bad, failure, require};
+use crate::rank::Rank;
+
+/// Keeps a group.
+pub(crate) fn keep(rank: &Rank, group: Group) -> MPI_Group {
+    match group.is_empty() {
+        true => MPI_GROUP_EMPTY,
+        false => handle(rank.groups.borrow_mut().add(Rc::new(group))),
+    }
+}
+
+pub(crate) fn free(rank: &Rank, group: MPI_Group) -> Out {
+    if group == MPI_GROUP_EMPTY {
+        return Ok(());
+    }
+    require(group != MPI_GROUP_NULL, MPI_ERR_GROUP, || {
+        "the group is MPI_GROUP_NULL".into()
+    })?;
+    let freed = rank.groups.borrow_mut().remove(group.addr()).map(drop);
+    freed.map_err(|why| bad(MPI_ERR_GROUP, "group", group.addr(), why))
+}
+
+fn ranks(of: &Group, ranks: &[c_int]) -> Out<Vec<usize>> {
+    let size = of.size();
+    let rank = |rank: &c_int| {
+        let number = usize::try_from(*rank).ok().filter(|rank| *rank < size);
+        number.ok_or_else(|| {
+            failure(
+                MPI_ERR_RANK,
+                format!("{rank} is no rank of the group, which has {size}"),
+            )
+        })
+    };
+    ranks.iter().map(rank).collect()
+}
+
+/// The group of some ranks of a group, in this order.
+pub(crate) fn include(of: &Group, list: &[c_int]) -> Out<Group> {
+    let list = ranks(of, list)?;
+    of.include(list)
+        .map_err(|error| failure(MPI_ERR_RANK, error.kind().to_string()))
+}
+
+/// The group without some of its ranks.
+pub(crate) fn exclude(of: &Group, list: &[c_int]) -> Out<Group> {
+    let list = ranks(of, list)?;
+    of.exclude(list)
+        .map_err(|error| failure(MPI_ERR_RANK, error.kind().to_string()))
+}
+
+/// The ranks of ranges (first, last, stride).
+pub(crate) fn ranges(ranges: &[[c_int; 3]]) -> Out<Vec<c_int>> {
+    let mut all = Vec::new();
+    for [first, last, stride] in ranges {
+        let steps = last.checked_sub(*first).filter(|_| *stride != 0);
+        let steps =
+            steps.ok_or_else(|| failure(MPI_ERR_ARG, "the stride of a range is 0"))? / stride;
+        let fits = (0..1 << 20).contains(&steps);
+        require(fits, MPI_ERR_ARG, || {
+            format!("the range from {first} to {last} by {stride} has no rank")
+        })?;
+        all.extend((0..=steps).map(|step| first + step * stride));
+    }
+    Ok(all)
+}
+
+/// The numbers that ranks of one group have in another.
+pub(crate) fn translate(of: &Group, list: &[c_int], to: &Group) -> Out<Vec<c_int>> {
+    let number = |rank: &c_int| {
+        if *rank == MPI_PROC_NULL {
+            return Ok(MPI_PROC_NULL);
+        }
+        let found = ranks(of, &[*rank])?;
+        let world = of.world_rank(found[0]);
+        let there = world.and_then(|world| to.rank_of(world));
+        Ok(there.map_or(MPI_UNDEFINED, |there| there as c_int))
+    };
+    list.iter().map(number).collect()
+}
+
+pub(crate) fn compare(one: &Group, other: &Group) -> c_int {
+    match one.compare(other) {
+        Similarity::Identical => MPI_IDENT,
+        Similarity::Similar => MPI_SIMILAR,
+        Similarity::Unequal => MPI_UNEQUAL,
+    }
+}

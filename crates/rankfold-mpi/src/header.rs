@@ -1,0 +1,159 @@
+//! The header `mpi.h` for programs in C, made from the same lists as the functions and values themselves.
+
+use std::fmt::Write;
+
+use crate::abi::{CLASSES, HANDLES, NUMBERS};
+use crate::exports::{CONVERSIONS, signatures};
+
+/// The name of a function, and the names and types of its arguments in Rust.
+pub(crate) type Signature = (&'static str, &'static [(&'static str, &'static str)]);
+
+const BEFORE: &str =
+    "/* Made by rankfold-mpi: MPI's C interface, with the values of the standard ABI of MPI 5.0. */
+#ifndef RANKFOLD_MPI_H
+#define RANKFOLD_MPI_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern \"C\" {
+#endif
+
+#define MPI_VERSION 3
+#define MPI_SUBVERSION 1
+
+typedef intptr_t MPI_Aint;
+typedef int64_t MPI_Count;
+typedef int64_t MPI_Offset;
+typedef int MPI_Fint;
+
+typedef struct {
+    int MPI_SOURCE;
+    int MPI_TAG;
+    int MPI_ERROR;
+    int MPI_internal[5];
+} MPI_Status;
+
+";
+
+const BETWEEN: &str = "
+#define MPI_SUCCESS 0
+#define MPI_BOTTOM ((void *)0)
+#define MPI_IN_PLACE ((void *)1)
+#define MPI_STATUS_IGNORE ((MPI_Status *)0)
+#define MPI_STATUSES_IGNORE ((MPI_Status *)0)
+#define MPI_ERRCODES_IGNORE ((int *)0)
+#define MPI_ARGV_NULL ((char **)0)
+#define MPI_ARGVS_NULL ((char ***)0)
+#define MPI_UNWEIGHTED ((int *)10)
+#define MPI_WEIGHTS_EMPTY ((int *)11)
+#define MPI_LONG_LONG_INT MPI_LONG_LONG
+#define MPI_C_COMPLEX MPI_C_FLOAT_COMPLEX
+
+typedef void MPI_User_function(void *, void *, int *, MPI_Datatype *);
+typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
+typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
+typedef void MPI_Comm_errhandler_function(MPI_Comm *, int *, ...);
+#define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
+#define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function *)1)
+#define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
+
+int MPI_Init(int *argc, char ***argv);
+int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
+int MPI_Finalize(void);
+double MPI_Wtime(void);
+double MPI_Wtick(void);
+MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint disp);
+MPI_Aint MPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2);
+";
+
+const AFTER: &str = "
+#ifdef __cplusplus
+}
+#endif
+#endif
+";
+
+/// The declaration of an argument in C.
+fn declaration(name: &str, ty: &str) -> String {
+    let ty: String = ty.split_whitespace().collect::<Vec<_>>().join(" ");
+    let ty = ty.replace("* const ", "*const ").replace("* mut ", "*mut ");
+    let function = ty
+        .strip_prefix("Option<")
+        .and_then(|rest| rest.strip_suffix('>'));
+    match (function, ty.as_str()) {
+        (Some(function), _) => format!("{} *{name}", function.trim()),
+        (_, "*mut [c_int; 3]") => format!("int {name}[][3]"),
+        (_, other) => format!("{}{name}", pointer(other)),
+    }
+}
+
+/// A type in C, with a space at its end unless it is a pointer.
+fn pointer(ty: &str) -> String {
+    if let Some(inner) = ty.strip_prefix("*mut ") {
+        return pointer(inner) + "*";
+    }
+    if let Some(inner) = ty.strip_prefix("*const ") {
+        return format!("const {}*", pointer(inner));
+    }
+    match ty {
+        "c_int" => "int ".into(),
+        "c_char" => "char ".into(),
+        "c_void" => "void ".into(),
+        other => format!("{other} "),
+    }
+}
+
+/// The text of `mpi.h`.
+pub fn header() -> String {
+    let mut text = String::from(BEFORE);
+    for (of, name, values) in HANDLES {
+        let _ = writeln!(text, "typedef struct {of} *{name};");
+        for (value, number) in *values {
+            let _ = writeln!(text, "#define {value} (({name}){number:#x})");
+        }
+    }
+    for (name, number) in CLASSES
+        .iter()
+        .chain(NUMBERS)
+        .filter(|(name, _)| *name != "MPI_SUCCESS")
+    {
+        let _ = writeln!(text, "#define {name} ({number})");
+    }
+    text.push_str(BETWEEN);
+    for (name, arguments) in signatures() {
+        let arguments: Vec<String> = arguments
+            .iter()
+            .map(|(name, ty)| declaration(name.trim_start_matches('_'), ty))
+            .collect();
+        let _ = writeln!(text, "int {name}({});", arguments.join(", "));
+    }
+    for [handle, to, from] in CONVERSIONS {
+        let _ = writeln!(
+            text,
+            "MPI_Fint {to}({handle} handle);\n{handle} {from}(MPI_Fint number);"
+        );
+    }
+    text + AFTER
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_of_arguments_are_written_as_in_c() {
+        for (ty, declared) in [
+            ("*const c_void", "const void *x"),
+            ("c_int", "int x"),
+            ("*mut MPI_Request", "MPI_Request *x"),
+            ("*mut *mut *mut c_char", "char ***x"),
+            ("*mut [c_int; 3]", "int x[][3]"),
+            ("Option<MPI_User_function>", "MPI_User_function *x"),
+        ] {
+            assert_eq!(declaration("x", ty), declared);
+        }
+        assert!(header().contains("int MPI_Send(const void *buf, int count, MPI_Datatype datatype, int dest, int tag, MPI_Comm comm);"));
+    }
+}

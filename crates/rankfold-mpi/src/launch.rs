@@ -1,0 +1,383 @@
+//! Runs a program on ranks: one thread each, on which its `main` is called.
+//!
+//! A rank whose error handler is fatal, or which calls `MPI_Abort`, stops where it is: its thread never runs again, and
+//! its stack is not unwound, since destructors of the program would call MPI, as those of a process that was ended never
+//! do. The other ranks learn that it has ended.
+
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{ExitCode, Termination};
+use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use rankfold::{Buffering, Outcome, Report, Seats, World};
+
+use crate::abi::*;
+use crate::attribute;
+use crate::rank::{Phase, Rank, current, set};
+use crate::report::{self, Known, Stop};
+
+/// What all ranks of a run share.
+pub(crate) struct Shared {
+    /// The number of the world in this process.
+    pub number: usize,
+    pub launched: bool,
+    universe: c_int,
+    ended: Mutex<Vec<Option<Outcome<(), String>>>>,
+    has_ended: Condvar,
+    /// The call that each rank is in, or was in last.
+    calls: Vec<Mutex<&'static str>>,
+    remarks: Mutex<Vec<String>>,
+    /// The calls that ended ranks.
+    stops: Mutex<BTreeMap<usize, Stop>>,
+}
+
+static TAG_UB: c_int = c_int::MAX;
+static ONE: c_int = 1;
+static LAST_CODE: c_int = MPI_ERR_LASTCODE;
+
+impl Shared {
+    fn new(ranks: usize, launched: bool) -> Shared {
+        static WORLDS: AtomicUsize = AtomicUsize::new(0);
+        Shared {
+            // Relaxed: only distinct.
+            number: WORLDS.fetch_add(1, Ordering::Relaxed),
+            launched,
+            universe: ranks as c_int,
+            ended: Mutex::new((0..ranks).map(|_| None).collect()),
+            has_ended: Condvar::new(),
+            calls: (0..ranks).map(|_| Mutex::new("no call")).collect(),
+            remarks: Mutex::default(),
+            stops: Mutex::default(),
+        }
+    }
+
+    /// The value of a predefined attribute.
+    pub(crate) fn predefined(&self, key: c_int) -> Option<&c_int> {
+        match key {
+            MPI_TAG_UB => Some(&TAG_UB),
+            MPI_WTIME_IS_GLOBAL => Some(&ONE),
+            MPI_UNIVERSE_SIZE => Some(&self.universe),
+            MPI_LASTUSEDCODE => Some(&LAST_CODE),
+            _ => None,
+        }
+    }
+
+    /// Notes the call that a rank enters.
+    pub(crate) fn enters(&self, rank: usize, call: &'static str) {
+        *self.calls[rank].lock().expect("no thread panics with it") = call;
+    }
+
+    /// The call that a rank is in, or was in last.
+    pub(crate) fn call_of(&self, rank: usize) -> &'static str {
+        let call = self
+            .calls
+            .get(rank)
+            .map(|call| *call.lock().expect("no thread panics with it"));
+        call.unwrap_or("no call")
+    }
+
+    pub(crate) fn remark(&self, what: String) {
+        self.remarks
+            .lock()
+            .expect("no thread panics with it")
+            .push(what);
+    }
+
+    fn ends(&self, rank: usize, outcome: Outcome<(), String>) {
+        self.ended.lock().expect("no thread panics with it")[rank].get_or_insert(outcome);
+        self.has_ended.notify_all();
+    }
+
+    /// Waits until all ranks have ended.
+    fn outcomes(&self) -> Vec<Outcome<(), String>> {
+        let ended = self.ended.lock().expect("no thread panics with it");
+        let running = |ended: &mut Vec<Option<_>>| ended.iter().any(Option::is_none);
+        let mut ended = self
+            .has_ended
+            .wait_while(ended, running)
+            .expect("no thread panics with it");
+        ended.drain(..).flatten().collect()
+    }
+}
+
+/// How a program is run.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold_mpi::Program;
+/// use rankfold_mpi::abi::MPI_COMM_WORLD;
+/// use rankfold_mpi::exports::*;
+///
+/// Program::new(4).zero_buffering().run(|| {
+///     let mut rank = 0;
+///     // SAFETY: pointers to what the calls write.
+///     unsafe {
+///         MPI_Init(std::ptr::null_mut(), std::ptr::null_mut());
+///         MPI_Comm_rank(MPI_COMM_WORLD, &mut rank);
+///         MPI_Finalize();
+///     }
+///     assert!((0..4).contains(&rank));
+/// })?;
+/// # Ok::<(), rankfold_mpi::Failed>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Program {
+    ranks: usize,
+    world: World,
+}
+
+impl Program {
+    /// A program on some ranks.
+    pub fn new(ranks: usize) -> Program {
+        let world = World::new(ranks);
+        Program { ranks, world }
+    }
+
+    /// Compares collective calls before each of them; see [`World::check`].
+    pub fn check(mut self) -> Program {
+        self.world = self.world.check(true);
+        self
+    }
+
+    /// Finds programs that rely on buffers: no send completes before its message is received.
+    pub fn zero_buffering(mut self) -> Program {
+        self.world = self.world.buffering(Buffering::Zero);
+        self
+    }
+
+    /// Ends waits that take longer.
+    pub fn timeout(mut self, patience: Duration) -> Program {
+        self.world = self.world.timeout(patience);
+        self
+    }
+
+    /// Takes the choices that a program leaves to MPI, such as the message that a receive from any source takes, by a
+    /// seed; see [`World::seed`].
+    pub fn seed(mut self, seed: u64) -> Program {
+        self.world = self.world.seed(seed);
+        self
+    }
+
+    /// Changes the world further, such as by [`World::inject`] or [`World::buffering`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let quick = rankfold_mpi::Program::new(2).world(|world| world.record(false));
+    /// quick.run(|| {})?;
+    /// # Ok::<(), rankfold_mpi::Failed>(())
+    /// ```
+    pub fn world(mut self, change: impl FnOnce(World) -> World) -> Program {
+        self.world = change(self.world);
+        self
+    }
+
+    /// Calls `main` on each rank.
+    ///
+    /// # Errors
+    ///
+    /// What went wrong: a rank ended with an error, panicked, aborted, or was in a deadlock.
+    pub fn run<T: Termination>(
+        &self,
+        main: impl Fn() -> T + Send + Sync + 'static,
+    ) -> Result<(), Failed> {
+        let main: Arc<dyn Fn() -> ExitCode + Send + Sync> = Arc::new(move || main().report());
+        let seats = self
+            .world
+            .seats()
+            .map_err(|error| Failed(error.to_string()))?;
+        let shared = Arc::new(Shared::new(self.ranks, true));
+        for rank in 0..self.ranks {
+            let seat = seats
+                .take(rank)
+                .map_err(|error| Failed(error.to_string()))?;
+            let (shared, main) = (shared.clone(), main.clone());
+            let body = move || live(seat, shared, &*main);
+            let spawned = thread::Builder::new()
+                .name(format!("rank-{rank}"))
+                .stack_size(STACK)
+                .spawn(body);
+            spawned.map_err(|error| {
+                Failed(format!("the thread of rank {rank} cannot start: {error}"))
+            })?;
+        }
+        let outcomes = shared.outcomes();
+        let report = seats
+            .report(outcomes)
+            .map_err(|error| Failed(error.to_string()))?;
+        settle(&shared, &report)
+    }
+}
+
+/// As large as that of a process's main thread.
+const STACK: usize = 8 << 20;
+
+fn settle(shared: &Shared, report: &Report<(), String>) -> Result<(), Failed> {
+    let remarks = shared.remarks.lock().expect("no thread panics with it");
+    remarks
+        .iter()
+        .cloned()
+        .chain(report::left(report))
+        .for_each(|remark| eprintln!("{remark}"));
+    let stops = shared.stops.lock().expect("no thread panics with it");
+    let calls = (0..report.outcomes.len())
+        .map(|rank| shared.call_of(rank))
+        .collect();
+    let known = Known {
+        stops: &stops,
+        calls,
+    };
+    report::failure(report, &known).map_or(Ok(()), |why| Err(Failed(why)))
+}
+
+/// Why a run failed.
+pub struct Failed(String);
+
+impl fmt::Display for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl fmt::Debug for Failed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Failed {}
+
+/// Calls `main` on `ranks` ranks.
+///
+/// # Errors
+///
+/// As [`Program::run`].
+pub fn run<T: Termination>(
+    ranks: usize,
+    main: impl Fn() -> T + Send + Sync + 'static,
+) -> Result<(), Failed> {
+    Program::new(ranks).run(main)
+}
+
+/// The life of a rank's thread.
+fn live(seat: rankfold::Seat, shared: Arc<Shared>, main: &(dyn Fn() -> ExitCode + Send + Sync)) {
+    let number = seat.rank();
+    let rank = match Rank::new(shared.clone(), seat.enter()) {
+        Ok(rank) => Rc::new(rank),
+        Err(error) => return shared.ends(number, Outcome::Failed(error.to_string())),
+    };
+    set(Some(rank.clone()));
+    let ended = catch_unwind(AssertUnwindSafe(main));
+    let outcome: Outcome<(), String> = match ended {
+        Ok(code) if code != ExitCode::SUCCESS => {
+            Outcome::Failed("its main returned an error".into())
+        }
+        Ok(_) if rank.phase.get() == Phase::Running => {
+            Outcome::Failed("it returned without MPI_Finalize".into())
+        }
+        Ok(_) => Outcome::Returned(()),
+        Err(payload) => Outcome::Panicked {
+            message: said(&*payload).into(),
+            site: None,
+        },
+    };
+    let why: Option<String> = match &outcome {
+        Outcome::Failed(text) => Some(text.clone()),
+        Outcome::Panicked { message, .. } => Some(format!("a panic: {message}")),
+        _ => None,
+    };
+    let why = why.as_ref().map(|text| text as &dyn fmt::Display);
+    leave(&rank, why);
+    set(None);
+    drop(rank);
+    shared.ends(number, outcome);
+}
+
+fn said(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    text.unwrap_or_else(|| "something that is no text".into())
+}
+
+/// Ends the rank for all others.
+fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
+    Seats::end(&rank.world.comm, why);
+    attribute::forget(rank);
+}
+
+/// Ends the rank where it is.
+pub(crate) fn stop(rank: &Rank, stop: Stop) -> ! {
+    let why = stop.to_string();
+    if !rank.shared.launched {
+        eprintln!("{why}");
+        std::process::exit(1);
+    }
+    rank.shared
+        .stops
+        .lock()
+        .expect("no thread panics with it")
+        .insert(rank.me(), stop);
+    end(rank, Outcome::Failed(why))
+}
+
+/// Ends the rank where it is: its thread never runs again.
+pub(crate) fn end(rank: &Rank, outcome: Outcome<(), String>) -> ! {
+    let why = match &outcome {
+        Outcome::Failed(why) => Some(why as &dyn fmt::Display),
+        _ => None,
+    };
+    leave(rank, why);
+    rank.shared.ends(rank.me(), outcome);
+    loop {
+        thread::park();
+    }
+}
+
+/// The rank of a thread that calls `MPI_Init` and was not launched: the only one of a world.
+pub(crate) fn singleton() -> Result<Rc<Rank>, String> {
+    let seats = World::connect(1);
+    let seat = seats.take(0).map_err(|error| error.to_string())?;
+    let rank = Rank::new(Arc::new(Shared::new(1, false)), seat.enter());
+    let rank = Rc::new(rank.map_err(|error| error.to_string())?);
+    set(Some(rank.clone()));
+    debug_assert!(current().is_some());
+    Ok(rank)
+}
+
+/// Calls `main` on as many ranks as the environment variable `RANKFOLD_RANKS` says, or on one; prints what went wrong.
+pub fn launch<T: Termination + 'static>(main: fn() -> T) -> ExitCode {
+    let number = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .and_then(|text| text.parse::<u64>().ok())
+    };
+    let is_set = |name: &str| std::env::var(name).is_ok_and(|text| text != "0" && !text.is_empty());
+    let mut program = Program::new(number("RANKFOLD_RANKS").unwrap_or(1) as usize);
+    if is_set("RANKFOLD_CHECK") {
+        program = program.check();
+    }
+    if is_set("RANKFOLD_ZERO_BUFFERING") {
+        program = program.zero_buffering();
+    }
+    if let Some(seconds) = number("RANKFOLD_TIMEOUT") {
+        program = program.timeout(Duration::from_secs(seconds));
+    }
+    if let Some(seed) = number("RANKFOLD_SEED") {
+        program = program.seed(seed);
+    }
+    match program.run(main) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failed) => {
+            eprintln!("{failed}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! The memory of callers: everything that is read or written through a pointer that came as an argument.
+//!
+//! # Why this is sound
+//!
+//! A [`Caller`] exists only while a function of `exports` runs, or while a request of such a call is completed by another
+//! one. It stands for what the MPI standard asks of the program that makes the call: that each pointer argument is null
+//! or points to as many objects of its type as the other arguments say, that buffers hold as many elements of the
+//! datatype as counted, and that the buffers of a request stay there and are left alone until it is complete. The methods
+//! here take such pointers, refuse null, and access only what the arguments describe. No pointer comes from elsewhere.
+//!
+//! Contents of messages are [`Byte`]s, which may be uninitialised, as the padding of a struct is. They are read as numbers
+//! only where the datatype says that the sender had numbers there.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_char};
+use std::mem::MaybeUninit;
+use std::{ptr, slice};
+
+use crate::abi::{MPI_ERR_ARG, MPI_ERR_BUFFER};
+use crate::error::{Out, failure};
+
+/// A byte of a message.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub struct Byte(MaybeUninit<u8>);
+
+impl Byte {
+    pub(crate) const ZERO: Byte = Byte(MaybeUninit::new(0));
+}
+
+/// Appends bytes that are known.
+pub(crate) fn append(bytes: &[u8], to: &mut Vec<Byte>) {
+    to.extend(bytes.iter().map(|byte| Byte(MaybeUninit::new(*byte))));
+}
+
+/// Overwrites with bytes that are known.
+pub(crate) fn put(bytes: &[u8], to: &mut [Byte]) {
+    for (to, byte) in to.iter_mut().zip(bytes) {
+        *to = Byte(MaybeUninit::new(*byte));
+    }
+}
+
+/// What the program promises for the call in progress.
+pub(crate) struct Caller {
+    _private: (),
+}
+
+impl Caller {
+    /// # Safety
+    ///
+    /// As the head of this file says: the pointers that this call was given, or the calls whose requests it completes,
+    /// are as the MPI standard asks.
+    pub(crate) unsafe fn new() -> Caller {
+        Caller { _private: () }
+    }
+
+    /// Writes a result.
+    pub(crate) fn write<T>(&self, to: *mut T, value: T) -> Out {
+        if to.is_null() {
+            return Err(failure(
+                MPI_ERR_ARG,
+                "the place for a result is a null pointer",
+            ));
+        }
+        // SAFETY: not null, so by the caller's promise a place for a `T`.
+        unsafe { to.write_unaligned(value) };
+        Ok(())
+    }
+
+    /// Writes a result for which there may be no place.
+    pub(crate) fn write_if<T>(&self, to: *mut T, value: T) {
+        if !to.is_null() {
+            // SAFETY: not null, so by the caller's promise a place for a `T`.
+            unsafe { to.write_unaligned(value) };
+        }
+    }
+
+    /// Writes one of several results.
+    pub(crate) fn write_at<T>(&self, to: *mut T, at: usize, value: T) -> Out {
+        match to.is_null() {
+            true => self.write(to, value),
+            false => self.write(to.wrapping_add(at), value),
+        }
+    }
+
+    /// Reads an argument that is passed by its address.
+    pub(crate) fn read<T: Copy>(&self, from: *const T) -> Out<T> {
+        if from.is_null() {
+            return Err(failure(MPI_ERR_ARG, "an argument is a null pointer"));
+        }
+        // SAFETY: not null, so by the caller's promise a `T`.
+        Ok(unsafe { from.read_unaligned() })
+    }
+
+    /// Reads an array of arguments.
+    pub(crate) fn array<T: Copy>(&self, from: *const T, len: usize) -> Out<Vec<T>> {
+        if len == 0 {
+            return Ok(Vec::new());
+        }
+        if from.is_null() {
+            return Err(failure(MPI_ERR_ARG, "an array is a null pointer"));
+        }
+        let read = |at| {
+            // SAFETY: not null, so by the caller's promise an array of this length.
+            unsafe { from.add(at).read_unaligned() }
+        };
+        Ok((0..len).map(read).collect())
+    }
+
+    /// Writes an array of results.
+    pub(crate) fn write_all<T>(&self, to: *mut T, values: impl IntoIterator<Item = T>) -> Out {
+        let mut values = values.into_iter().enumerate();
+        values.try_for_each(|(at, value)| self.write_at(to, at, value))
+    }
+
+    /// Reads a string.
+    pub(crate) fn text(&self, from: *const c_char) -> Out<String> {
+        if from.is_null() {
+            return Err(failure(MPI_ERR_ARG, "a string is a null pointer"));
+        }
+        // SAFETY: not null, so by the caller's promise a string that ends with a zero.
+        let text = unsafe { CStr::from_ptr(from) };
+        Ok(text.to_string_lossy().into_owned())
+    }
+
+    /// Writes a string that ends with a zero into room for `room` characters; returns its length.
+    pub(crate) fn write_text(&self, to: *mut c_char, room: usize, text: &str) -> Out<usize> {
+        let mut len = text.len().min(room.saturating_sub(1));
+        while !text.is_char_boundary(len) {
+            len -= 1;
+        }
+        let bytes = text.as_bytes()[..len].iter().chain([&0]);
+        self.write_all(to.cast::<u8>(), bytes.copied())?;
+        Ok(len)
+    }
+
+    /// Appends `len` bytes of a buffer.
+    pub(crate) fn take(&self, from: *const u8, len: usize, into: &mut Vec<Byte>) -> Out {
+        if len == 0 {
+            return Ok(());
+        }
+        if from.is_null() {
+            return Err(failure(
+                MPI_ERR_BUFFER,
+                "a buffer that is read is a null pointer",
+            ));
+        }
+        // SAFETY: by the caller's promise these bytes are in its buffer; as `Byte`s they need not be initialised.
+        into.extend_from_slice(unsafe { slice::from_raw_parts(from.cast::<Byte>(), len) });
+        Ok(())
+    }
+
+    /// Copies bytes into a buffer.
+    pub(crate) fn give(&self, bytes: &[Byte], to: *mut u8) -> Out {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        if to.is_null() {
+            return Err(failure(
+                MPI_ERR_BUFFER,
+                "a buffer that is written is a null pointer",
+            ));
+        }
+        // SAFETY: by the caller's promise there is room for them in its buffer; `bytes` is memory of this library.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr().cast::<u8>(), to, bytes.len()) };
+        Ok(())
+    }
+}
+
+/// Numbers of which every sequence of bytes is one.
+pub(crate) trait Number: rankfold::op::Element {}
+
+macro_rules! numbers {
+    ($($ty:ty)*) => {
+        $(impl Number for $ty {})*
+    };
+}
+numbers! { i8 i16 i32 i64 u8 u16 u32 u64 f32 f64 }
+
+impl Caller {
+    /// Lends a buffer as numbers; `None` if it is not aligned for them.
+    pub(crate) fn with_numbers<T: Number, R>(
+        &self,
+        at: *mut u8,
+        len: usize,
+        f: impl FnOnce(&mut [T]) -> R,
+    ) -> Option<R> {
+        let at = at.cast::<T>();
+        if at.is_null() || !at.is_aligned() {
+            return None;
+        }
+        // SAFETY: aligned and not null, so by the caller's promise a buffer of as many numbers, which it wrote, or this
+        // library did, and which nothing else accesses during the call.
+        Some(f(unsafe { slice::from_raw_parts_mut(at, len) }))
+    }
+
+    /// Copies bytes from one buffer to another.
+    pub(crate) fn copy(&self, from: *const u8, to: *mut u8, len: usize) -> Out {
+        if len > 0 && (from.is_null() || to.is_null()) {
+            return Err(failure(MPI_ERR_BUFFER, "a buffer is a null pointer"));
+        }
+        // SAFETY: by the caller's promise both have that many bytes; they may overlap.
+        unsafe { ptr::copy(from, to, len) };
+        Ok(())
+    }
+
+    /// Packed elements as numbers of their own.
+    pub(crate) fn own_numbers<T: Number + Default>(&self, bytes: &[Byte]) -> Vec<T> {
+        let mut numbers = vec![T::default(); bytes.len() / size_of::<T>()];
+        let room = numbers.len() * size_of::<T>();
+        // SAFETY: there is room for that many bytes, and every sequence of bytes is a number.
+        unsafe {
+            ptr::copy_nonoverlapping(
+                bytes.as_ptr().cast::<u8>(),
+                numbers.as_mut_ptr().cast::<u8>(),
+                room,
+            )
+        };
+        numbers
+    }
+
+    /// The bytes of numbers.
+    pub(crate) fn bytes_of<'n, T: Number>(&self, numbers: &'n [T]) -> &'n [Byte] {
+        // SAFETY: numbers have no padding, and may be read as bytes.
+        unsafe { slice::from_raw_parts(numbers.as_ptr().cast::<Byte>(), size_of_val(numbers)) }
+    }
+}
+
+/// Bytes that this library wrote, or that the program wrote as numbers, by its datatype.
+pub(crate) fn known(bytes: &[Byte]) -> &[u8] {
+    // SAFETY: every caller has initialised bytes: headers, and elements of numerical datatypes, which a correct program
+    // has initialised before it sends them.
+    unsafe { slice::from_raw_parts(bytes.as_ptr().cast::<u8>(), bytes.len()) }
+}
+
+/// A buffer aligned for every predefined datatype, as functions of user-defined operators expect it.
+pub(crate) struct Aligned {
+    words: Vec<u128>,
+}
+
+impl Aligned {
+    pub(crate) fn new(bytes: usize) -> Aligned {
+        Aligned {
+            words: vec![0; bytes.div_ceil(16)],
+        }
+    }
+
+    pub(crate) fn address(&mut self) -> *mut u8 {
+        self.words.as_mut_ptr().cast()
+    }
+}

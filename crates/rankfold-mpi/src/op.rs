@@ -1,0 +1,367 @@
+//! Operators of reductions: the predefined ones on each basic datatype, and the program's functions.
+
+use std::ffi::c_int;
+use std::ptr::without_provenance_mut as handle;
+use std::rc::Rc;
+
+use crate::abi::*;
+use crate::datatype::Type;
+use crate::datatype::basic::{Basic, Holds};
+use crate::datatype::pack::Buffer;
+use crate::error::{Out, bad, failure, require};
+use crate::memory::{Aligned, Byte, Caller, append, known};
+use crate::rank::Rank;
+
+/// An operator of the program.
+pub(crate) struct Op {
+    pub function: MPI_User_function,
+    pub commutes: bool,
+}
+
+/// An operator of a call.
+#[derive(Clone)]
+pub(crate) enum Operator {
+    Predefined(MPI_Op),
+    Own(Rc<Op>),
+}
+
+impl Operator {
+    /// Its number in the head of a message.
+    pub(crate) fn number(&self) -> u16 {
+        match self {
+            Operator::Predefined(op) => op.addr() as u16,
+            Operator::Own(_) => 0x1000,
+        }
+    }
+}
+
+/// The name of the number of an operator.
+pub(crate) fn name(number: u16) -> &'static str {
+    const NAMES: [(MPI_Op, &str); 14] = [
+        (MPI_SUM, "MPI_SUM"),
+        (MPI_MIN, "MPI_MIN"),
+        (MPI_MAX, "MPI_MAX"),
+        (MPI_PROD, "MPI_PROD"),
+        (MPI_BAND, "MPI_BAND"),
+        (MPI_BOR, "MPI_BOR"),
+        (MPI_BXOR, "MPI_BXOR"),
+        (MPI_LAND, "MPI_LAND"),
+        (MPI_LOR, "MPI_LOR"),
+        (MPI_LXOR, "MPI_LXOR"),
+        (MPI_MINLOC, "MPI_MINLOC"),
+        (MPI_MAXLOC, "MPI_MAXLOC"),
+        (MPI_REPLACE, "MPI_REPLACE"),
+        (MPI_NO_OP, "MPI_NO_OP"),
+    ];
+    let found = NAMES.iter().find(|(op, _)| op.addr() as u16 == number);
+    found.map_or("an operator of the program", |(_, name)| name)
+}
+
+pub(crate) fn of(rank: &Rank, op: MPI_Op) -> Out<Operator> {
+    let number = op.addr();
+    if op == MPI_OP_NULL {
+        return Err(failure(MPI_ERR_OP, "the operator is MPI_OP_NULL"));
+    }
+    if (MPI_SUM.addr()..=MPI_NO_OP.addr()).contains(&number)
+        && name(number as u16).starts_with("MPI")
+    {
+        return Ok(Operator::Predefined(op));
+    }
+    let found = rank.ops.borrow().get(number).cloned();
+    found
+        .map(Operator::Own)
+        .map_err(|why| bad(MPI_ERR_OP, "operator", number, why))
+}
+
+pub(crate) fn create(rank: &Rank, function: MPI_User_function, commutes: bool) -> MPI_Op {
+    handle(
+        rank.ops
+            .borrow_mut()
+            .add(Rc::new(Op { function, commutes })),
+    )
+}
+
+pub(crate) fn free(rank: &Rank, op: MPI_Op) -> Out {
+    let freed = rank.ops.borrow_mut().remove(op.addr()).map(drop);
+    freed.map_err(|why| bad(MPI_ERR_OP, "operator", op.addr(), why))
+}
+
+/// A reduction: elements of a datatype by an operator.
+#[derive(Clone)]
+pub(crate) struct Fold {
+    pub operator: Operator,
+    pub of: Type,
+    pub datatype: MPI_Datatype,
+}
+
+impl Fold {
+    /// Refuses an operator that is not on the datatype.
+    pub(crate) fn check(&self) -> Out {
+        let Operator::Predefined(op) = self.operator else {
+            return Ok(());
+        };
+        let fits = self.of.runs.is_empty() || kernel(op, &self.of.runs).is_some();
+        require(fits, MPI_ERR_OP, || {
+            format!(
+                "{} is not on elements of {}",
+                name(op.addr() as u16),
+                self.of.signature.names()
+            )
+        })
+    }
+
+    /// Combines packed elements: `right` becomes `left` op `right`.
+    pub(crate) fn combine(&self, caller: &Caller, left: &[Byte], right: &mut [Byte]) -> Out {
+        match &self.operator {
+            Operator::Predefined(op) => {
+                if let Some(kernel) = kernel(*op, &self.of.runs) {
+                    // The datatype holds numbers.
+                    let mut result = known(right).to_vec();
+                    kernel(known(left), &mut result);
+                    crate::memory::put(&result, right);
+                }
+                Ok(())
+            }
+            Operator::Own(op) => self.combine_own(caller, op, left, right),
+        }
+    }
+
+    /// As `combine`, by a function of the program, which expects elements as the datatype lays them out.
+    fn combine_own(&self, caller: &Caller, op: &Op, left: &[Byte], right: &mut [Byte]) -> Out {
+        let Some(count) = left.len().checked_div(self.of.size) else {
+            return Ok(());
+        };
+        let (first, end) = self.of.true_bounds();
+        let span =
+            (end - first) as usize + self.of.extent().unsigned_abs() * count.saturating_sub(1);
+        let (mut input, mut inout) = (Aligned::new(span), Aligned::new(span));
+        let place = |memory: &mut Aligned| {
+            let back = if self.of.extent() < 0 {
+                self.of.extent() * (count as isize - 1)
+            } else {
+                0
+            };
+            memory.address().wrapping_offset(-first - back)
+        };
+        let (input, inout) = (place(&mut input), place(&mut inout));
+        let buffer = |at| Buffer {
+            at,
+            count,
+            of: &self.of,
+        };
+        buffer(input).unpack(caller, left)?;
+        buffer(inout).unpack(caller, right)?;
+        caller.combine(op.function, input, inout, count, self.datatype);
+        let mut combined = Vec::new();
+        buffer(inout).pack(caller, &mut combined)?;
+        right.copy_from_slice(&combined);
+        Ok(())
+    }
+
+    /// Folds blocks from left to right.
+    pub(crate) fn all<'b>(
+        &self,
+        caller: &Caller,
+        mut blocks: impl Iterator<Item = &'b [Byte]>,
+    ) -> Out<Vec<Byte>> {
+        let mut left = blocks.next().map_or_else(Vec::new, <[Byte]>::to_vec);
+        for block in blocks {
+            let mut right = block.to_vec();
+            self.combine(caller, &left, &mut right)?;
+            left = right;
+        }
+        Ok(left)
+    }
+}
+
+/// What combines packed elements.
+type Kernel = fn(&[u8], &mut [u8]);
+
+fn each<const N: usize>(left: &[u8], right: &mut [u8], f: impl Fn([u8; N], [u8; N]) -> [u8; N]) {
+    let (left, _) = left.as_chunks::<N>();
+    let (right, _) = right.as_chunks_mut::<N>();
+    left.iter().zip(right).for_each(|(a, b)| *b = f(*a, *b));
+}
+
+macro_rules! on {
+    ($ty:ty, $f:expr) => {{
+        fn kernel(left: &[u8], right: &mut [u8]) {
+            let f: fn($ty, $ty) -> $ty = $f;
+            each(left, right, |a, b| {
+                f(<$ty>::from_ne_bytes(a), <$ty>::from_ne_bytes(b)).to_ne_bytes()
+            });
+        }
+        kernel as Kernel
+    }};
+}
+
+macro_rules! integer {
+    ($op:expr, $ty:ty) => {
+        match $op {
+            MPI_SUM => Some(on!($ty, |a, b| a.wrapping_add(b))),
+            MPI_PROD => Some(on!($ty, |a, b| a.wrapping_mul(b))),
+            MPI_MIN => Some(on!($ty, |a, b| a.min(b))),
+            MPI_MAX => Some(on!($ty, |a, b| a.max(b))),
+            MPI_BAND => Some(on!($ty, |a, b| a & b)),
+            MPI_BOR => Some(on!($ty, |a, b| a | b)),
+            MPI_BXOR => Some(on!($ty, |a, b| a ^ b)),
+            MPI_LAND => Some(on!($ty, |a, b| (a != 0 && b != 0).into())),
+            MPI_LOR => Some(on!($ty, |a, b| (a != 0 || b != 0).into())),
+            MPI_LXOR => Some(on!($ty, |a, b| ((a != 0) != (b != 0)).into())),
+            _ => None,
+        }
+    };
+}
+
+macro_rules! float {
+    ($op:expr, $ty:ty) => {
+        match $op {
+            MPI_SUM => Some(on!($ty, |a, b| a + b)),
+            MPI_PROD => Some(on!($ty, |a, b| a * b)),
+            MPI_MIN => Some(on!($ty, |a, b| if a < b || a.is_nan() { a } else { b })),
+            MPI_MAX => Some(on!($ty, |a, b| if a > b || a.is_nan() { a } else { b })),
+            _ => None,
+        }
+    };
+}
+
+macro_rules! complex {
+    ($op:expr, $ty:ty, $size:expr) => {{
+        const HALF: usize = $size / 2;
+        fn parts(of: [u8; $size]) -> ($ty, $ty) {
+            let (re, im) = of.split_at(HALF);
+            let number = |bytes: &[u8]| <$ty>::from_ne_bytes(bytes.try_into().expect("half of it"));
+            (number(re), number(im))
+        }
+        fn whole(re: $ty, im: $ty) -> [u8; $size] {
+            let mut of = [0; $size];
+            of[..HALF].copy_from_slice(&re.to_ne_bytes());
+            of[HALF..].copy_from_slice(&im.to_ne_bytes());
+            of
+        }
+        fn sum(left: &[u8], right: &mut [u8]) {
+            each(left, right, |a, b| {
+                let ((a, ai), (b, bi)) = (parts(a), parts(b));
+                whole(a + b, ai + bi)
+            });
+        }
+        fn product(left: &[u8], right: &mut [u8]) {
+            each(left, right, |a, b| {
+                let ((a, ai), (b, bi)) = (parts(a), parts(b));
+                whole(a * b - ai * bi, a * bi + ai * b)
+            });
+        }
+        match $op {
+            MPI_SUM => Some(sum as Kernel),
+            MPI_PROD => Some(product as Kernel),
+            _ => None,
+        }
+    }};
+}
+
+/// A value and the rank or place that it comes from.
+macro_rules! located {
+    ($op:expr, $ty:ty, $value:expr) => {{
+        const VALUE: usize = $value;
+        const SIZE: usize = VALUE + 4;
+        fn pick(a: [u8; SIZE], b: [u8; SIZE], before: fn(&$ty, &$ty) -> bool) -> [u8; SIZE] {
+            let value =
+                |of: &[u8]| <$ty>::from_ne_bytes(of[..VALUE].try_into().expect("its first part"));
+            let place =
+                |of: &[u8]| i32::from_ne_bytes(of[VALUE..].try_into().expect("its second part"));
+            let (x, y) = (value(&a), value(&b));
+            let first = before(&x, &y) || (!before(&y, &x) && place(&a) <= place(&b));
+            if first { a } else { b }
+        }
+        fn min(left: &[u8], right: &mut [u8]) {
+            each(left, right, |a, b| pick(a, b, |x, y| x < y));
+        }
+        fn max(left: &[u8], right: &mut [u8]) {
+            each(left, right, |a, b| pick(a, b, |x, y| x > y));
+        }
+        match $op {
+            MPI_MINLOC => Some(min as Kernel),
+            MPI_MAXLOC => Some(max as Kernel),
+            _ => None,
+        }
+    }};
+}
+
+/// The loop of a predefined operator on packed elements of a signature, if it is on these.
+fn kernel(op: MPI_Op, runs: &[(Basic, u64)]) -> Option<Kernel> {
+    use Holds::{Byte, Complex, Float, Logical, Signed, Unsigned};
+    match op {
+        MPI_REPLACE => return Some(|left, right| right.copy_from_slice(left)),
+        MPI_NO_OP => return Some(|_, _| {}),
+        _ => {}
+    }
+    match runs {
+        [(Basic { holds, size }, times)] => match (holds, size) {
+            (Signed, 4) if *times == 2 && [MPI_MINLOC, MPI_MAXLOC].contains(&op) => {
+                located!(op, i32, 4)
+            }
+            (Signed, 1) => integer!(op, i8),
+            (Signed, 2) => integer!(op, i16),
+            (Signed, 4) => integer!(op, i32),
+            (Signed, _) => integer!(op, i64),
+            (Unsigned, 1) => integer!(op, u8),
+            (Unsigned, 2) => integer!(op, u16),
+            (Unsigned, 4) => integer!(op, u32),
+            (Unsigned, _) => integer!(op, u64),
+            (Float, 4) => float!(op, f32),
+            (Float, 8) => float!(op, f64),
+            (Complex, 8) => complex!(op, f32, 8),
+            (Complex, _) => complex!(op, f64, 16),
+            (Logical, _) if [MPI_LAND, MPI_LOR, MPI_LXOR].contains(&op) => integer!(op, u8),
+            (Byte, _) if [MPI_BAND, MPI_BOR, MPI_BXOR].contains(&op) => integer!(op, u8),
+            _ => None,
+        },
+        [
+            (value, 1),
+            (
+                Basic {
+                    holds: Signed,
+                    size: 4,
+                },
+                1,
+            ),
+        ] => match (value.holds, value.size) {
+            (Float, 4) => located!(op, f32, 4),
+            (Float, 8) => located!(op, f64, 8),
+            (Signed, 8) => located!(op, i64, 8),
+            (Signed, 2) => located!(op, i16, 2),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Combines elements of two buffers of the same rank.
+pub(crate) fn reduce_local(
+    caller: &Caller,
+    fold: &Fold,
+    input: &Buffer<'_>,
+    inout: &Buffer<'_>,
+) -> Out {
+    fold.check()?;
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    input.pack(caller, &mut left)?;
+    inout.pack(caller, &mut right)?;
+    fold.combine(caller, &left, &mut right)?;
+    inout.unpack(caller, &right)
+}
+
+/// Whether an operator commutes.
+pub(crate) fn commutes(operator: &Operator) -> c_int {
+    match operator {
+        Operator::Predefined(op) => (*op != MPI_REPLACE).into(),
+        Operator::Own(op) => op.commutes.into(),
+    }
+}
+
+/// The head of a block of a collective: the signature, the call and the operator.
+pub(crate) fn head(signature: u32, call: u16, op: u16, message: &mut Vec<Byte>) {
+    append(&signature.to_le_bytes(), message);
+    append(&call.to_le_bytes(), message);
+    append(&op.to_le_bytes(), message);
+}

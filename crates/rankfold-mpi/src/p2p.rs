@@ -1,0 +1,391 @@
+//! Messages between two ranks: sends in all modes, receives, probes.
+//!
+//! A message is a head of eight bytes, with the number of its type signature, and the packed elements.
+
+use std::ffi::c_int;
+use std::ptr::without_provenance_mut as handle;
+
+use rankfold::{ErrorKind, Source, Status, Tag};
+
+use crate::abi::*;
+use crate::comm::Communicator;
+use crate::datatype::pack::Buffer;
+use crate::datatype::signature::Signature;
+use crate::datatype::{Datatype, Type};
+use crate::error::{Failure, Out, bad, failure, require};
+use crate::memory::{Byte, Caller, append, known};
+use crate::rank::Rank;
+use crate::request::{Finish, Part, Pending};
+
+/// The length of the head of a message.
+pub(crate) const HEAD: usize = 8;
+
+/// What is told of a message that came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stat {
+    pub source: c_int,
+    pub tag: c_int,
+    pub bytes: usize,
+    pub cancelled: bool,
+}
+
+impl Stat {
+    /// What a request gives that does not receive.
+    pub(crate) const EMPTY: Stat = Stat {
+        source: MPI_ANY_SOURCE,
+        tag: MPI_ANY_TAG,
+        bytes: 0,
+        cancelled: false,
+    };
+    pub(crate) const CANCELLED: Stat = Stat {
+        cancelled: true,
+        ..Stat::EMPTY
+    };
+    /// What a receive from `MPI_PROC_NULL` gives.
+    const NO_PROC: Stat = Stat {
+        source: MPI_PROC_NULL,
+        ..Stat::EMPTY
+    };
+
+    pub(crate) fn of(status: &Status) -> Stat {
+        Stat {
+            source: status.source as c_int,
+            tag: status.tag as c_int,
+            bytes: status.count.saturating_sub(HEAD),
+            cancelled: false,
+        }
+    }
+
+    pub(crate) fn status(&self, error: c_int) -> MPI_Status {
+        let bytes = self.bytes as u64;
+        MPI_Status {
+            MPI_SOURCE: self.source,
+            MPI_TAG: self.tag,
+            MPI_ERROR: error,
+            MPI_internal: [
+                bytes as u32 as c_int,
+                (bytes >> 32) as c_int,
+                self.cancelled.into(),
+                0,
+                0,
+            ],
+        }
+    }
+}
+
+/// The number of bytes in a status.
+pub(crate) fn bytes_of(status: &MPI_Status) -> usize {
+    let [low, high, ..] = status.MPI_internal;
+    (u64::from(low as u32) | u64::from(high as u32) << 32) as usize
+}
+
+/// Changes the number of bytes in a status.
+pub(crate) fn set_bytes(status: &mut MPI_Status, bytes: usize) {
+    let bytes = bytes as u64;
+    status.MPI_internal[0] = bytes as u32 as c_int;
+    status.MPI_internal[1] = (bytes >> 32) as c_int;
+}
+
+pub(crate) fn is_cancelled(status: &MPI_Status) -> bool {
+    status.MPI_internal[2] != 0
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Standard,
+    Buffered,
+    Synchronous,
+    Ready,
+}
+
+/// Where a message goes; `None`: nowhere.
+#[derive(Clone, Copy)]
+pub(crate) struct To(pub Option<usize>, pub u32);
+
+/// From where and with which tag a message is received; `None`: from nowhere.
+#[derive(Clone, Copy)]
+pub(crate) struct From(pub Option<Source>, pub Tag);
+
+fn tag(tag: c_int) -> Out<u32> {
+    u32::try_from(tag).map_err(|_| {
+        let wildcard = if tag == MPI_ANY_TAG {
+            "MPI_ANY_TAG, which only a receive takes"
+        } else {
+            "negative"
+        };
+        failure(MPI_ERR_TAG, format!("the tag {tag} is {wildcard}"))
+    })
+}
+
+impl To {
+    pub(crate) fn new(comm: &Communicator, rank: c_int, with: c_int) -> Out<To> {
+        let tag = tag(with)?;
+        match rank {
+            MPI_PROC_NULL => Ok(To(None, tag)),
+            _ => Ok(To(Some(comm.peer(rank, "the destination")?), tag)),
+        }
+    }
+}
+
+impl From {
+    pub(crate) fn new(comm: &Communicator, rank: c_int, with: c_int) -> Out<From> {
+        let tag = match with {
+            MPI_ANY_TAG => Tag::Any,
+            _ => Tag::Is(tag(with)?),
+        };
+        let source = match rank {
+            MPI_PROC_NULL => None,
+            MPI_ANY_SOURCE => Some(Source::Any),
+            _ => Some(Source::Rank(comm.peer(rank, "the source")?)),
+        };
+        Ok(From(source, tag))
+    }
+}
+
+/// A buffer of a call, after its arguments were checked.
+pub(crate) fn buffer(at: *mut std::ffi::c_void, number: c_int, of: &Datatype) -> Out<Buffer<'_>> {
+    let count = crate::error::count(number, "the count")?;
+    let needed = count > 0 && of.size > 0;
+    require(
+        !(needed && at.is_null() && of.predefined),
+        MPI_ERR_BUFFER,
+        || format!("the buffer of {number} elements is a null pointer"),
+    )?;
+    require(!needed || at != MPI_IN_PLACE, MPI_ERR_BUFFER, || {
+        "the buffer is MPI_IN_PLACE, which this argument does not take".into()
+    })?;
+    Ok(Buffer {
+        at: at.cast(),
+        count,
+        of,
+    })
+}
+
+/// Puts head and elements into a message.
+pub(crate) fn encode(caller: &Caller, data: &Buffer<'_>, message: &mut Vec<Byte>) -> Out {
+    append(&u64::from(data.of.signature.0).to_le_bytes(), message);
+    data.pack(caller, message)
+}
+
+/// Fills a buffer from a message, if that fits and has the same signature.
+pub(crate) fn decode(caller: &Caller, message: &[Byte], into: &Buffer<'_>) -> Out<usize> {
+    let (head, elements) = message.split_at_checked(HEAD).unwrap_or((&[], message));
+    let number = head.first_chunk::<HEAD>().map_or(u64::MAX, |head| {
+        u64::from_le_bytes(known(head).try_into().expect("it has this length"))
+    });
+    let sent = Signature(number as u32);
+    let bytes = elements.len();
+    if bytes > into.bytes() {
+        into.unpack(caller, &elements[..into.bytes()])?;
+        return Err(failure(MPI_ERR_TRUNCATE, truncated(sent, bytes, into)));
+    }
+    require(sent.matches(into.of.signature, bytes), MPI_ERR_TYPE, || {
+        let (sent, wanted) = (sent.names(), into.of.signature.names());
+        format!("the message holds {sent}, and is received as {wanted}")
+    })?;
+    into.unpack(caller, elements)?;
+    Ok(bytes)
+}
+
+fn truncated(sent: Signature, bytes: usize, into: &Buffer<'_>) -> String {
+    let names = sent.names();
+    format!(
+        "the message has {bytes} bytes ({names}), and the buffer has room for {}",
+        into.bytes()
+    )
+}
+
+pub(crate) fn send(
+    rank: &Rank,
+    caller: &Caller,
+    mode: Mode,
+    data: &Buffer<'_>,
+    to: To,
+    comm: &Communicator,
+) -> Out {
+    let To(Some(peer), tag) = to else {
+        return Ok(());
+    };
+    rank.with_scratch(|message| {
+        message.clear();
+        encode(caller, data, message)?;
+        match mode {
+            Mode::Standard | Mode::Ready => comm.comm.send(peer, tag, message)?,
+            Mode::Synchronous => comm.comm.ssend(peer, tag, message)?,
+            Mode::Buffered => {
+                check_room(rank, message.len())?;
+                let sent = comm
+                    .comm
+                    .isend(peer, tag, message.clone())?
+                    .map(|_| Part::Sent);
+                rank.detached.borrow_mut().push(sent);
+                crate::request::sweep_detached(rank);
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Whether the buffer of `MPI_Buffer_attach` holds a message.
+fn check_room(rank: &Rank, message: usize) -> Out {
+    let needed = message - HEAD + MPI_BSEND_OVERHEAD as usize;
+    match rank.buffer.get() {
+        None => Err(failure(
+            MPI_ERR_BUFFER,
+            "no buffer was attached by MPI_Buffer_attach",
+        )),
+        Some((_, room)) if room < needed => Err(failure(
+            MPI_ERR_BUFFER,
+            format!(
+                "the attached buffer has {room} bytes, and the message needs {needed}, with MPI_BSEND_OVERHEAD"
+            ),
+        )),
+        Some(_) => Ok(()),
+    }
+}
+
+pub(crate) fn isend(
+    rank: &Rank,
+    caller: &Caller,
+    mode: Mode,
+    data: &Buffer<'_>,
+    to: To,
+    comm: &Communicator,
+) -> Out<Pending> {
+    let To(Some(peer), tag) = to else {
+        return Ok(Pending::done(Stat::EMPTY).sending());
+    };
+    let mut message = Vec::with_capacity(HEAD + data.bytes());
+    encode(caller, data, &mut message)?;
+    let request = match mode {
+        Mode::Synchronous => comm.comm.issend(peer, tag, message)?,
+        Mode::Buffered => {
+            check_room(rank, message.len())?;
+            let sent = comm.comm.isend(peer, tag, message)?.map(|_| Part::Sent);
+            rank.detached.borrow_mut().push(sent);
+            return Ok(Pending::done(Stat::EMPTY).sending());
+        }
+        Mode::Standard | Mode::Ready => comm.comm.isend(peer, tag, message)?,
+    };
+    let sent = request.map(|_| Part::Sent);
+    Ok(Pending::new(vec![sent], Box::new(|_, _, _| Ok(Stat::EMPTY))).sending())
+}
+
+pub(crate) fn recv(
+    rank: &Rank,
+    caller: &Caller,
+    into: &Buffer<'_>,
+    from: From,
+    comm: &Communicator,
+) -> Out<Stat> {
+    let From(Some(source), tag) = from else {
+        return Ok(Stat::NO_PROC);
+    };
+    let room = HEAD + into.bytes();
+    rank.with_scratch(|message| {
+        if message.len() < room {
+            message.resize(room, Byte::ZERO);
+        }
+        match comm.comm.recv_into(source, tag, &mut message[..room]) {
+            Ok(status) => decode(caller, &message[..status.count], into).map(|_| Stat::of(&status)),
+            Err(error) if matches!(error.kind(), ErrorKind::TooShort { .. }) => {
+                // MPI truncates: the message is gone.
+                let (message, status) = comm.comm.recv::<Byte>(source, tag)?;
+                decode(caller, &message, into).map(|_| Stat::of(&status))
+            }
+            Err(error) => Err(Failure::from(error)),
+        }
+    })
+}
+
+/// What fills a buffer when its message has come.
+fn into_buffer(at: *mut u8, count: usize, of: Type) -> Finish {
+    Box::new(move |_, caller, parts| {
+        let into = Buffer { at, count, of: &of };
+        match parts.first() {
+            Some(Part::Received(message, status)) => {
+                decode(caller, message, &into).map(|_| Stat::of(status))
+            }
+            _ => Ok(Stat::EMPTY),
+        }
+    })
+}
+
+pub(crate) fn irecv(
+    at: *mut u8,
+    count: usize,
+    of: Type,
+    from: From,
+    comm: &Communicator,
+) -> Out<Pending> {
+    let From(Some(source), tag) = from else {
+        return Ok(Pending::done(Stat::NO_PROC));
+    };
+    let coming = comm.comm.irecv::<Byte>(source, tag)?;
+    let coming = coming.map(|(message, status)| Part::Received(message, status));
+    Ok(Pending::new(vec![coming], into_buffer(at, count, of)))
+}
+
+pub(crate) fn probe(from: From, comm: &Communicator) -> Out<Stat> {
+    match from {
+        From(None, _) => Ok(Stat::NO_PROC),
+        From(Some(source), tag) => Ok(Stat::of(&comm.comm.probe(source, tag)?)),
+    }
+}
+
+pub(crate) fn iprobe(from: From, comm: &Communicator) -> Out<Option<Stat>> {
+    match from {
+        From(None, _) => Ok(Some(Stat::NO_PROC)),
+        From(Some(source), tag) => Ok(comm.comm.iprobe(source, tag)?.as_ref().map(Stat::of)),
+    }
+}
+
+/// A message that a matched probe has taken.
+pub(crate) struct Reserved {
+    message: Vec<Byte>,
+    stat: Stat,
+}
+
+/// Takes a message; `None` if there is none and the call does not wait.
+pub(crate) fn matched_probe(
+    rank: &Rank,
+    from: From,
+    comm: &Communicator,
+    waits: bool,
+) -> Out<Option<(MPI_Message, Stat)>> {
+    let From(Some(source), tag) = from else {
+        return Ok(Some((MPI_MESSAGE_NO_PROC, Stat::NO_PROC)));
+    };
+    let found = match waits {
+        true => Some(comm.comm.probe_matched(source, tag)?),
+        false => comm.comm.iprobe_matched(source, tag)?,
+    };
+    let Some(found) = found else {
+        return Ok(None);
+    };
+    let stat = Stat::of(&found.status());
+    let message = found.recv::<Byte>()?;
+    let number = rank.messages.borrow_mut().add(Reserved { message, stat });
+    Ok(Some((handle(number), stat)))
+}
+
+/// Receives a message that a matched probe has taken.
+pub(crate) fn matched_recv(
+    rank: &Rank,
+    caller: &Caller,
+    into: &Buffer<'_>,
+    message: MPI_Message,
+) -> Out<Stat> {
+    match message {
+        MPI_MESSAGE_NO_PROC => return Ok(Stat::NO_PROC),
+        MPI_MESSAGE_NULL => {
+            return Err(failure(MPI_ERR_REQUEST, "the message is MPI_MESSAGE_NULL"));
+        }
+        _ => {}
+    }
+    let number = message.addr();
+    let reserved = rank.messages.borrow_mut().remove(number);
+    let reserved = reserved.map_err(|why| bad(MPI_ERR_REQUEST, "message", number, why))?;
+    decode(caller, &reserved.message, into)?;
+    Ok(reserved.stat)
+}

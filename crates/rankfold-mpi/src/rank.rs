@@ -1,0 +1,173 @@
+//! The state of one rank: its communicators, and all other objects that it made. It is in a thread-local, since MPI's
+//! functions have no argument for it.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use rankfold::{Comm, Group, Request};
+
+use crate::abi::*;
+use crate::comm::Communicator;
+use crate::error::{Out, bad, failure};
+use crate::handle::{Kind, Table};
+use crate::launch::Shared;
+use crate::memory::Byte;
+use crate::op::Op;
+use crate::p2p::Reserved;
+use crate::request::Entry;
+
+/// Between which calls a rank is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    BeforeInit,
+    Running,
+    Finalized,
+}
+
+/// A function for the errors of a communicator.
+#[derive(Clone, Copy)]
+pub(crate) struct Handler(pub MPI_Comm_errhandler_function);
+
+/// The state of one rank.
+pub(crate) struct Rank {
+    pub shared: Arc<Shared>,
+    pub phase: Cell<Phase>,
+    pub level: Cell<c_int>,
+    pub world: Rc<Communicator>,
+    pub alone: Rc<Communicator>,
+    pub comms: RefCell<Table<Rc<Communicator>>>,
+    pub groups: RefCell<Table<Rc<Group>>>,
+    pub empty: Rc<Group>,
+    pub requests: RefCell<Table<Entry>>,
+    pub messages: RefCell<Table<Reserved>>,
+    pub ops: RefCell<Table<Rc<Op>>>,
+    pub handlers: RefCell<Table<Handler>>,
+    pub infos: RefCell<Table<BTreeMap<String, String>>>,
+    /// The buffer of `MPI_Buffer_attach`: its address and its length.
+    pub buffer: Cell<Option<(*mut u8, usize)>>,
+    /// Buffered sends that have found no room yet, and requests that were freed.
+    pub detached: RefCell<Vec<Request<'static, crate::request::Part>>>,
+    pub scratch: Cell<Vec<Byte>>,
+    /// The text of the last error of each class.
+    pub texts: RefCell<BTreeMap<c_int, String>>,
+    /// Classes, codes and strings that the program added.
+    pub added: RefCell<Vec<(c_int, String)>>,
+}
+
+thread_local! {
+    static RANK: RefCell<Option<Rc<Rank>>> = const { RefCell::new(None) };
+}
+
+/// The rank of this thread.
+pub(crate) fn current() -> Option<Rc<Rank>> {
+    RANK.try_with(|rank| rank.borrow().clone()).ok().flatten()
+}
+
+/// Makes this thread a rank, or none.
+pub(crate) fn set(rank: Option<Rc<Rank>>) {
+    let before = RANK.with(|place| place.replace(rank));
+    drop(before);
+}
+
+impl Rank {
+    /// The state of a rank that enters the world by `comm`. The world makes a hidden communicator together.
+    pub(crate) fn new(shared: Arc<Shared>, comm: Comm) -> rankfold::Result<Rank> {
+        let empty = Rc::new(comm.group().include([])?);
+        let me = comm.rank();
+        let alone = comm.subset(&[me])?;
+        let world = Communicator::new(comm, MPI_COMM_WORLD.addr(), "MPI_COMM_WORLD")?;
+        let alone = Communicator::new(alone, MPI_COMM_SELF.addr(), "MPI_COMM_SELF")?;
+        Ok(Rank {
+            shared,
+            phase: Cell::new(Phase::BeforeInit),
+            level: Cell::new(MPI_THREAD_SINGLE),
+            world: Rc::new(world),
+            alone: Rc::new(alone),
+            comms: RefCell::new(Table::new(Kind::Comm)),
+            groups: RefCell::new(Table::new(Kind::Group)),
+            empty,
+            requests: RefCell::new(Table::new(Kind::Request)),
+            messages: RefCell::new(Table::new(Kind::Message)),
+            ops: RefCell::new(Table::new(Kind::Op)),
+            handlers: RefCell::new(Table::new(Kind::Errhandler)),
+            infos: RefCell::new(Table::new(Kind::Info)),
+            buffer: Cell::new(None),
+            detached: RefCell::default(),
+            scratch: Cell::default(),
+            texts: RefCell::default(),
+            added: RefCell::default(),
+        })
+    }
+
+    /// Its number in `MPI_COMM_WORLD`.
+    pub(crate) fn me(&self) -> usize {
+        self.world.comm.rank()
+    }
+
+    /// The communicator of a handle.
+    pub(crate) fn comm(&self, handle: MPI_Comm) -> Out<Rc<Communicator>> {
+        match handle {
+            MPI_COMM_WORLD => Ok(self.world.clone()),
+            MPI_COMM_SELF => Ok(self.alone.clone()),
+            MPI_COMM_NULL => Err(failure(MPI_ERR_COMM, "the communicator is MPI_COMM_NULL")),
+            _ => {
+                let number = handle.addr();
+                let found = self.comms.borrow().get(number).cloned();
+                found.map_err(|why| bad(MPI_ERR_COMM, "communicator", number, why))
+            }
+        }
+    }
+
+    /// The group of a handle.
+    pub(crate) fn group(&self, handle: MPI_Group) -> Out<Rc<Group>> {
+        match handle {
+            MPI_GROUP_EMPTY => Ok(self.empty.clone()),
+            MPI_GROUP_NULL => Err(failure(MPI_ERR_GROUP, "the group is MPI_GROUP_NULL")),
+            _ => {
+                let number = handle.addr();
+                let found = self.groups.borrow().get(number).cloned();
+                found.map_err(|why| bad(MPI_ERR_GROUP, "group", number, why))
+            }
+        }
+    }
+
+    /// Frees the handle of an error handler, unless a communicator has it.
+    pub(crate) fn release_handler(&self, handler: MPI_Errhandler) {
+        let number = handler.addr();
+        let has_it = |comm: &Rc<Communicator>| comm.on_error.get() == number;
+        let used =
+            self.comms.borrow().iter().any(has_it) || has_it(&self.world) || has_it(&self.alone);
+        if !used {
+            self.handlers.borrow_mut().remove(number).ok();
+        }
+    }
+
+    /// Lends a buffer that is used again.
+    pub(crate) fn with_scratch<R>(&self, f: impl FnOnce(&mut Vec<Byte>) -> R) -> R {
+        let mut scratch = self.scratch.take();
+        let result = f(&mut scratch);
+        self.scratch.set(scratch);
+        result
+    }
+
+    /// What the program has not freed.
+    pub(crate) fn leaks(&self) -> Vec<String> {
+        let mut leaks = Vec::new();
+        let mut note = |number: usize, what: &str| match number {
+            0 => {}
+            1 => leaks.push(format!("1 {what}")),
+            _ => leaks.push(format!("{number} {what}s")),
+        };
+        let open = self.requests.borrow();
+        note(
+            open.iter().filter(|it| it.is_pending()).count(),
+            "pending request",
+        );
+        note(self.messages.borrow().len(), "message of a matched probe");
+        note(self.comms.borrow().len(), "communicator");
+        leaks
+    }
+}

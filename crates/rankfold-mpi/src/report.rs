@@ -1,0 +1,268 @@
+//! What is printed about a run: the calls that went wrong by MPI's names, with the lines of the program.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Write};
+
+use rankfold::error::{Deadlock, Mismatch, Stuck};
+use rankfold::{Lost, Outcome, Report};
+
+use crate::error::Failure;
+use crate::p2p::HEAD;
+
+/// Where and why a call ended its rank.
+#[derive(Clone, Debug)]
+pub(crate) struct Stop {
+    pub call: &'static str,
+    /// The communicator, unless it is `MPI_COMM_WORLD`.
+    pub on: Option<String>,
+    /// The line of the program, if its debug information tells.
+    pub place: Option<String>,
+    pub failure: Failure,
+}
+
+impl Stop {
+    fn at(&self) -> String {
+        let on = self.on.iter().map(|on| format!(" on {on}"));
+        let place = self.place.iter().map(|place| format!(" at {place}"));
+        on.chain(place).collect()
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}: {}", self.call, self.at(), self.failure)
+    }
+}
+
+/// What is known of the ranks of a run beside the report of the engine.
+pub(crate) struct Known<'a> {
+    pub stops: &'a BTreeMap<usize, Stop>,
+    pub calls: Vec<&'static str>,
+}
+
+impl Known<'_> {
+    /// The call of a rank, with the arguments that the engine tells of it.
+    fn call(&self, rank: usize, engine: &str) -> String {
+        let name = self
+            .stops
+            .get(&rank)
+            .map_or(self.calls[rank], |stop| stop.call);
+        let arguments = arguments(engine);
+        if arguments.is_empty() {
+            name.into()
+        } else {
+            format!("{name}({arguments})")
+        }
+    }
+
+    fn place(&self, rank: usize) -> String {
+        self.stops.get(&rank).map_or_else(String::new, Stop::at)
+    }
+
+    fn stuck(&self, stuck: &Stuck) -> String {
+        let needs_buffer = "this send needs a buffer: its message has not been received";
+        let buffer = stuck.needs_buffer.then_some(needs_buffer);
+        let notes: Vec<&str> = buffer.into_iter().chain(stuck.note.as_deref()).collect();
+        let notes = if notes.is_empty() {
+            String::new()
+        } else {
+            format!("  <- {}", notes.join("; "))
+        };
+        let (call, place) = (self.call(stuck.rank, &stuck.call), self.place(stuck.rank));
+        format!("\n  rank {}: {call}{place}{notes}", stuck.rank)
+    }
+
+    fn deadlock(&self, found: &Deadlock) -> String {
+        let mut text = match found.others {
+            0 => "deadlock: no rank can move".to_string(),
+            others => format!(
+                "deadlock: {} of {} ranks cannot move",
+                found.stuck.len(),
+                found.stuck.len() + others
+            ),
+        };
+        text.extend(found.stuck.iter().map(|stuck| self.stuck(stuck)));
+        if let Some(first) = found.cycle.first() {
+            let around: Vec<String> = found
+                .cycle
+                .iter()
+                .chain([first])
+                .map(ToString::to_string)
+                .collect();
+            let _ = write!(text, "\n  each waits for the next: {}", around.join(" -> "));
+        }
+        text
+    }
+
+    fn mismatch(&self, found: &Mismatch) -> String {
+        let mut text = "mismatch: the ranks are in different collective calls".to_string();
+        for called in &found.calls {
+            let odd = if found.odd.contains(&called.rank) {
+                "  <- differs from the others"
+            } else {
+                ""
+            };
+            let (call, place) = (
+                self.call(called.rank, &called.call),
+                self.place(called.rank),
+            );
+            let _ = write!(text, "\n  rank {}: {call}{place}{odd}", called.rank);
+        }
+        text
+    }
+}
+
+/// What the engine calls elements and operators, and what MPI does.
+const NAMES: [(&str, &str); 14] = [
+    ("i8", "MPI_INT8_T"),
+    ("i16", "MPI_SHORT"),
+    ("i32", "MPI_INT"),
+    ("i64", "MPI_INT64_T"),
+    ("u8", "MPI_UINT8_T"),
+    ("u16", "MPI_UNSIGNED_SHORT"),
+    ("u32", "MPI_UNSIGNED"),
+    ("u64", "MPI_UINT64_T"),
+    ("f32", "MPI_FLOAT"),
+    ("f64", "MPI_DOUBLE"),
+    ("Sum", "MPI_SUM"),
+    ("Product", "MPI_PROD"),
+    ("Min", "MPI_MIN"),
+    ("Max", "MPI_MAX"),
+];
+
+/// One argument of a call of the engine in MPI's names; `None` if it means nothing to the program, as bytes do.
+fn argument(part: &str) -> Option<String> {
+    let known = ["from ", "to ", "tag ", "root "];
+    if known.iter().any(|start| part.starts_with(start)) {
+        return Some(part.into());
+    }
+    let (number, name) = part
+        .split_once(" x ")
+        .map_or(("", part), |(number, name)| (number, name));
+    let (_, name) = NAMES
+        .iter()
+        .find(|(engine, _)| *engine == name.trim_start_matches("op::"))?;
+    Some(if number.is_empty() {
+        name.to_string()
+    } else {
+        format!("{number} x {name}")
+    })
+}
+
+/// The arguments of a call of the engine that mean something to the program.
+fn arguments(call: &str) -> String {
+    let inner = call
+        .split_once('(')
+        .and_then(|(_, rest)| rest.rsplit_once(')'))
+        .map_or("", |(inner, _)| inner);
+    inner
+        .split(", ")
+        .filter_map(argument)
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// The outcome of a rank that did not end well, in one line.
+fn ended(rank: usize, outcome: &Outcome<(), String>) -> Option<String> {
+    match outcome {
+        Outcome::Returned(()) => None,
+        Outcome::Failed(text) => Some(format!("rank {rank}: {text}")),
+        Outcome::Panicked { message, .. } => Some(format!("rank {rank} panicked: {message}")),
+        other => Some(format!("rank {rank} {other}")),
+    }
+}
+
+/// Ranks that ended in a deadlock or a mismatch, which the tables show.
+fn in_tables(report: &Report<(), String>) -> Vec<usize> {
+    let stuck = report
+        .deadlocks
+        .iter()
+        .flat_map(|found| found.stuck.iter().map(|it| it.rank));
+    let called = report
+        .mismatch
+        .iter()
+        .flat_map(|found| found.calls.iter().map(|it| it.rank));
+    stuck.chain(called).collect()
+}
+
+/// Why a run failed; `None` if it did not.
+pub(crate) fn failure(report: &Report<(), String>, known: &Known<'_>) -> Option<String> {
+    let well = report
+        .outcomes
+        .iter()
+        .all(|it| matches!(it, Outcome::Returned(())));
+    if well && report.mismatch.is_none() {
+        return None;
+    }
+    let mut parts: Vec<String> = report
+        .deadlocks
+        .iter()
+        .map(|found| known.deadlock(found))
+        .collect();
+    parts.extend(report.mismatch.iter().map(|found| known.mismatch(found)));
+    let shown = in_tables(report);
+    let mut rest: Vec<usize> = (0..report.outcomes.len())
+        .filter(|rank| !shown.contains(rank))
+        .collect();
+    // The first culprit comes first.
+    rest.sort_by_key(|rank| Some(*rank) != report.culprit);
+    parts.extend(
+        rest.into_iter()
+            .filter_map(|rank| ended(rank, &report.outcomes[rank])),
+    );
+    if let Some(culprit) = report.culprit {
+        parts.push(format!("the first culprit is rank {culprit}"));
+    }
+    parts.extend(
+        report
+            .seed
+            .map(|seed| format!("seed {seed} repeats this run")),
+    );
+    Some(parts.join("\n"))
+}
+
+fn lost(it: &Lost) -> String {
+    let bytes: Option<usize> = it
+        .contents
+        .split(' ')
+        .next()
+        .and_then(|number| number.parse().ok());
+    let bytes = bytes.map_or_else(String::new, |bytes| {
+        format!(" of {} bytes", bytes.saturating_sub(HEAD))
+    });
+    format!(
+        "rank {} sent a message{bytes} to rank {} with tag {} that was never received",
+        it.from, it.to, it.tag
+    )
+}
+
+/// What a run left behind.
+pub(crate) fn left(report: &Report<(), String>) -> impl Iterator<Item = String> {
+    const SHOWN: usize = 8;
+    let more = report
+        .lost
+        .len()
+        .checked_sub(SHOWN + 1)
+        .map(|more| format!("and {} further messages", more + 1));
+    report.lost.iter().take(SHOWN).map(lost).chain(more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_call_of_the_engine_only_ranks_tags_and_roots_are_told() {
+        assert_eq!(arguments("recv_into(from 2, tag any)"), "from 2, tag any");
+        assert_eq!(
+            arguments("broadcast(root 0, 12 x rankfold_mpi::memory::Byte)"),
+            "root 0"
+        );
+        assert_eq!(arguments("send(to 1, tag 0)"), "to 1, tag 0");
+        assert_eq!(arguments("barrier"), "");
+        assert_eq!(
+            arguments("all_reduce(3 x f64, Max)"),
+            "3 x MPI_DOUBLE, MPI_MAX"
+        );
+    }
+}

@@ -1,0 +1,402 @@
+//! Requests: operations in progress, each made of any number of rankfold's, and what is left to do when these are over.
+
+use std::mem;
+use std::ptr::without_provenance_mut as handle;
+use std::rc::Rc;
+
+use rankfold::Request;
+
+use crate::abi::*;
+use crate::error::{Failure, Out, bad, failure, require};
+use crate::memory::{Byte, Caller};
+use crate::p2p::Stat;
+use crate::rank::Rank;
+
+/// What one of rankfold's requests gives.
+pub(crate) enum Part {
+    Sent,
+    Received(Vec<Byte>, rankfold::Status),
+    /// The output of a started collective.
+    Moved(Vec<Byte>),
+}
+
+/// The rest of an operation, once its parts are over: it fills buffers.
+pub(crate) type Finish = Box<dyn FnOnce(&Rank, &Caller, Vec<Part>) -> Out<Stat>>;
+
+/// An operation in progress.
+pub(crate) struct Pending {
+    pub open: Vec<Request<'static, Part>>,
+    /// The number in the operation of each open part, and the results of the others.
+    pub places: Vec<usize>,
+    pub over: Vec<Option<Part>>,
+    pub finish: Finish,
+    pub is_send: bool,
+}
+
+impl Pending {
+    pub(crate) fn new(parts: Vec<Request<'static, Part>>, finish: Finish) -> Pending {
+        let number = parts.len();
+        Pending {
+            open: parts,
+            places: (0..number).collect(),
+            over: (0..number).map(|_| None).collect(),
+            finish,
+            is_send: false,
+        }
+    }
+
+    /// An operation that is over.
+    pub(crate) fn done(stat: Stat) -> Pending {
+        Pending::new(Vec::new(), Box::new(move |_, _, _| Ok(stat)))
+    }
+
+    pub(crate) fn sending(mut self) -> Pending {
+        self.is_send = true;
+        self
+    }
+
+    fn took(&mut self, at: usize, part: Part) {
+        self.over[self.places[at]] = Some(part);
+    }
+
+    /// Drops the open parts that are over.
+    fn sweep(&mut self, over: &[usize]) {
+        for at in over.iter().rev() {
+            // The request is over: its destructor does nothing.
+            drop(self.open.remove(*at));
+            self.places.remove(*at);
+        }
+    }
+
+    /// Looks whether all is over.
+    fn test(&mut self) -> rankfold::Result<bool> {
+        let mut over = Vec::new();
+        for at in 0..self.open.len() {
+            if let Some(part) = self.open[at].test()? {
+                self.took(at, part);
+                over.push(at);
+            }
+        }
+        self.sweep(&over);
+        Ok(self.open.is_empty())
+    }
+
+    fn is_done(&self) -> bool {
+        self.open.iter().all(Request::is_done)
+    }
+
+    /// Waits until all is over, and finishes.
+    pub(crate) fn wait(mut self, rank: &Rank, caller: &Caller) -> Out<Stat> {
+        let open = mem::take(&mut self.open);
+        let places = mem::take(&mut self.places);
+        let parts = match open.len() {
+            0 => Vec::new(),
+            1 => open
+                .into_iter()
+                .map(Request::wait)
+                .collect::<rankfold::Result<_>>()?,
+            _ => Request::wait_all(open)?,
+        };
+        for (place, part) in places.into_iter().zip(parts) {
+            self.over[place] = Some(part);
+        }
+        self.end(rank, caller)
+    }
+
+    /// Waits for a receive and a send, and returns what the receive gives.
+    pub(crate) fn wait_both(
+        coming: Pending,
+        sent: Pending,
+        rank: &Rank,
+        caller: &Caller,
+    ) -> Out<Stat> {
+        let stat = coming.wait(rank, caller);
+        sent.wait(rank, caller)?;
+        stat
+    }
+
+    fn end(self, rank: &Rank, caller: &Caller) -> Out<Stat> {
+        (self.finish)(rank, caller, self.over.into_iter().flatten().collect())
+    }
+}
+
+/// How a persistent operation is started.
+pub(crate) type Start = Rc<dyn Fn(&Rank, &Caller) -> Out<Pending>>;
+
+/// A request of the program.
+pub(crate) enum Entry {
+    Once(Option<Pending>),
+    Persistent {
+        start: Start,
+        active: Option<Pending>,
+    },
+}
+
+impl Entry {
+    fn take(&mut self) -> Option<Pending> {
+        match self {
+            Entry::Once(pending)
+            | Entry::Persistent {
+                active: pending, ..
+            } => pending.take(),
+        }
+    }
+
+    fn put_back(&mut self, back: Pending) {
+        match self {
+            Entry::Once(pending)
+            | Entry::Persistent {
+                active: pending, ..
+            } => *pending = Some(back),
+        }
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        match self {
+            Entry::Once(pending)
+            | Entry::Persistent {
+                active: pending, ..
+            } => pending.is_some(),
+        }
+    }
+}
+
+pub(crate) fn keep(rank: &Rank, pending: Pending) -> MPI_Request {
+    handle(rank.requests.borrow_mut().add(Entry::Once(Some(pending))))
+}
+
+pub(crate) fn keep_persistent(rank: &Rank, start: Start) -> MPI_Request {
+    let active = None;
+    handle(
+        rank.requests
+            .borrow_mut()
+            .add(Entry::Persistent { start, active }),
+    )
+}
+
+fn with<R>(rank: &Rank, request: MPI_Request, f: impl FnOnce(&mut Entry) -> R) -> Out<R> {
+    let number = request.addr();
+    let mut requests = rank.requests.borrow_mut();
+    let entry = requests.get_mut(number);
+    entry
+        .map(f)
+        .map_err(|why| bad(MPI_ERR_REQUEST, "request", number, why))
+}
+
+/// Starts a persistent operation.
+pub(crate) fn start(rank: &Rank, caller: &Caller, request: MPI_Request) -> Out {
+    require(request != MPI_REQUEST_NULL, MPI_ERR_REQUEST, || {
+        "the request is MPI_REQUEST_NULL".into()
+    })?;
+    let start = with(rank, request, |entry| match entry {
+        Entry::Persistent {
+            active: Some(_), ..
+        } => Err(failure(
+            MPI_ERR_REQUEST,
+            "the request is active: it was started, and not waited for",
+        )),
+        Entry::Persistent { start, .. } => Ok(start.clone()),
+        Entry::Once(_) => Err(failure(MPI_ERR_REQUEST, "the request is not persistent")),
+    })??;
+    let pending = start(rank, caller)?;
+    with(rank, request, |entry| entry.put_back(pending))
+}
+
+/// A request that is over: frees it unless it is persistent, and returns the handle that the program has from now on.
+fn over(rank: &Rank, request: MPI_Request) -> Out<MPI_Request> {
+    let once = with(rank, request, |entry| matches!(entry, Entry::Once(_)))?;
+    if !once {
+        return Ok(request);
+    }
+    rank.requests.borrow_mut().remove(request.addr()).ok();
+    Ok(MPI_REQUEST_NULL)
+}
+
+/// What a request that is null or inactive gives; `None` if it is active.
+fn empty(rank: &Rank, request: MPI_Request) -> Out<Option<Stat>> {
+    if request == MPI_REQUEST_NULL {
+        return Ok(Some(Stat::EMPTY));
+    }
+    let active = with(rank, request, |entry| entry.is_pending())?;
+    Ok((!active).then_some(Stat::EMPTY))
+}
+
+fn take(rank: &Rank, request: MPI_Request) -> Out<Pending> {
+    let taken = with(rank, request, Entry::take)?;
+    taken.ok_or_else(|| failure(MPI_ERR_REQUEST, "the request is not active"))
+}
+
+/// Waits for a request.
+pub(crate) fn wait(rank: &Rank, caller: &Caller, request: &mut MPI_Request) -> Out<Stat> {
+    if let Some(stat) = empty(rank, *request)? {
+        return Ok(stat);
+    }
+    let result = take(rank, *request)?.wait(rank, caller);
+    *request = over(rank, *request)?;
+    result
+}
+
+/// Looks whether a request is over.
+pub(crate) fn test(rank: &Rank, caller: &Caller, request: &mut MPI_Request) -> Out<Option<Stat>> {
+    if let Some(stat) = empty(rank, *request)? {
+        return Ok(Some(stat));
+    }
+    let mut pending = take(rank, *request)?;
+    match pending.test() {
+        Ok(false) => {
+            with(rank, *request, |entry| entry.put_back(pending))?;
+            Ok(None)
+        }
+        Ok(true) => {
+            let result = pending.end(rank, caller);
+            *request = over(rank, *request)?;
+            result.map(Some)
+        }
+        Err(error) => {
+            *request = over(rank, *request)?;
+            Err(error.into())
+        }
+    }
+}
+
+/// Whether a request is over, which it then still is.
+pub(crate) fn is_done(rank: &Rank, request: MPI_Request) -> Out<bool> {
+    if empty(rank, request)?.is_some() {
+        return Ok(true);
+    }
+    let pending = take(rank, request)?;
+    let done = pending.is_done();
+    with(rank, request, |entry| entry.put_back(pending))?;
+    Ok(done)
+}
+
+/// What a request gives that is over, which it then still is.
+pub(crate) fn look(rank: &Rank, caller: &Caller, request: MPI_Request) -> Out<Option<Stat>> {
+    if let Some(stat) = empty(rank, request)? {
+        return Ok(Some(stat));
+    }
+    if !is_done(rank, request)? {
+        return Ok(None);
+    }
+    let stat = take(rank, request)?.wait(rank, caller)?;
+    with(rank, request, |entry| entry.put_back(Pending::done(stat)))?;
+    Ok(Some(stat))
+}
+
+/// Those of some requests that are active, with their places.
+pub(crate) fn active(rank: &Rank, requests: &[MPI_Request]) -> Out<Vec<usize>> {
+    let mut active = Vec::new();
+    for (at, request) in requests.iter().enumerate() {
+        if empty(rank, *request)?.is_none() {
+            active.push(at);
+        }
+    }
+    Ok(active)
+}
+
+/// Waits until one of some requests is over; `None` if none is active.
+pub(crate) fn wait_any(
+    rank: &Rank,
+    caller: &Caller,
+    requests: &mut [MPI_Request],
+) -> Out<Option<(usize, Out<Stat>)>> {
+    let active = active(rank, requests)?;
+    if active.is_empty() {
+        return Ok(None);
+    }
+    // Those without parts are over.
+    for at in &active {
+        if is_done(rank, requests[*at])? {
+            let result = wait(rank, caller, &mut requests[*at]);
+            return Ok(Some((*at, result)));
+        }
+    }
+    let at = wait_for_one(rank, requests, &active)?;
+    Ok(Some((at, wait(rank, caller, &mut requests[at]))))
+}
+
+/// Waits until all parts of one of some requests are over.
+fn wait_for_one(rank: &Rank, requests: &[MPI_Request], active: &[usize]) -> Out<usize> {
+    let taken: Out<Vec<Pending>> = active.iter().map(|at| take(rank, requests[*at])).collect();
+    let mut taken = taken?;
+    let mut parts = Vec::new();
+    let mut whose = Vec::new();
+    for (nth, pending) in taken.iter_mut().enumerate() {
+        let places = mem::take(&mut pending.places);
+        for (request, place) in mem::take(&mut pending.open).into_iter().zip(places) {
+            parts.push(request);
+            whose.push((nth, place, true));
+        }
+    }
+    let mut left: Vec<usize> = (0..taken.len())
+        .map(|nth| whose.iter().filter(|it| it.0 == nth).count())
+        .collect();
+    let found = loop {
+        match Request::wait_any(&mut parts) {
+            Ok(Some((at, part))) => {
+                let (nth, place, open) = &mut whose[at];
+                *open = false;
+                taken[*nth].over[*place] = Some(part);
+                left[*nth] -= 1;
+                if left[*nth] == 0 {
+                    break Ok(active[*nth]);
+                }
+            }
+            Ok(None) => break Err(failure(MPI_ERR_INTERN, "no request was open")),
+            Err(error) => break Err(Failure::from(error)),
+        }
+    };
+    for (part, (nth, place, open)) in parts.into_iter().zip(whose) {
+        if open {
+            taken[nth].open.push(part);
+            taken[nth].places.push(place);
+        }
+    }
+    for (at, pending) in active.iter().zip(taken) {
+        with(rank, requests[*at], |entry| entry.put_back(pending))?;
+    }
+    found
+}
+
+/// Ends an operation early; the request is still to be waited for.
+pub(crate) fn cancel(rank: &Rank, request: MPI_Request) -> Out {
+    if request == MPI_REQUEST_NULL {
+        return Err(failure(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"));
+    }
+    let mut pending = take(rank, request)?;
+    // A send without a part has been delivered, and a receive that is over was matched.
+    let single = pending.open.len() == 1 && pending.over.len() == 1;
+    if single && !(pending.is_send && pending.open[0].is_done()) {
+        let part = pending.open.remove(0);
+        let cancelled = part.cancel()?;
+        let stat = if cancelled {
+            Stat::CANCELLED
+        } else {
+            Stat::EMPTY
+        };
+        pending = Pending::done(stat);
+    }
+    with(rank, request, |entry| entry.put_back(pending))
+}
+
+/// Frees a request; an operation in progress goes on.
+pub(crate) fn free(rank: &Rank, request: MPI_Request) -> Out {
+    require(request != MPI_REQUEST_NULL, MPI_ERR_REQUEST, || {
+        "the request is MPI_REQUEST_NULL".into()
+    })?;
+    let mut entry = rank.requests.borrow_mut().remove(request.addr());
+    let entry = entry
+        .as_mut()
+        .map_err(|why| bad(MPI_ERR_REQUEST, "request", request.addr(), *why))?;
+    if let Some(pending) = entry.take() {
+        rank.detached.borrow_mut().extend(pending.open);
+    }
+    Ok(())
+}
+
+/// Completes what goes on without a request, as far as it can without waiting.
+pub(crate) fn sweep_detached(rank: &Rank) {
+    let mut detached = rank.detached.take();
+    detached.retain_mut(|request| matches!(request.test(), Ok(None)));
+    rank.detached.borrow_mut().extend(detached);
+}

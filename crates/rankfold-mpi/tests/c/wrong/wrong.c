@@ -1,0 +1,188 @@
+/* Wrong programs, one by name. The comment `wrong: NAME` marks the line that must be in the report of the program, and
+   what follows the colon after it must be in the report too; `n` is the number of ranks, and `with` an option. */
+#include "../say.h"
+
+static int a[8], b[8];
+static MPI_Request request, requests[2];
+static MPI_Comm comm;
+static MPI_Datatype type;
+
+static void receive_without_send(void) {
+    if (rank == 0) MPI_Recv(a, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* wrong: receive_without_send n=2: rank 0: MPI_Recv */
+}
+
+static void both_receive_first(void) {
+    MPI_Recv(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* wrong: both_receive_first n=2: deadlock: no rank can move */
+    MPI_Send(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD);
+}
+
+static void both_send_first(void) {
+    MPI_Send(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD); /* wrong: both_send_first n=2 with=--zero-buffering: this send needs a buffer */
+    MPI_Recv(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void both_send_synchronously(void) {
+    MPI_Ssend(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD); /* wrong: both_send_synchronously n=2: deadlock: no rank can move */
+    MPI_Recv(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void other_tag(void) {
+    if (rank == 0) MPI_Send(a, 1, MPI_INT, 1, 1, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(a, 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* wrong: other_tag n=2: with tag 1 that was never received */
+}
+
+static void other_communicator(void) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (rank == 0) MPI_Send(a, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(a, 1, MPI_INT, 0, 0, comm, MPI_STATUS_IGNORE); /* wrong: other_communicator n=2: rank 1: MPI_Recv */
+}
+
+static void wait_before_send(void) {
+    MPI_Irecv(a, 1, MPI_INT, (rank + 1) % size, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE); /* wrong: wait_before_send n=3: deadlock: no rank can move */
+    MPI_Send(b, 1, MPI_INT, (rank + size - 1) % size, 0, MPI_COMM_WORLD);
+}
+
+static void wildcard_takes_another(void) {
+    if (rank == 0) {
+        MPI_Recv(a, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(a, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* wrong: wildcard_takes_another n=2: rank 1 is gone: it returned */
+    } else {
+        MPI_Send(a, 1, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    }
+}
+
+static void barrier_without_one(void) {
+    if (rank != 1) MPI_Barrier(MPI_COMM_WORLD); /* wrong: barrier_without_one n=3: MPI_Barrier */
+}
+
+static void collectives_in_other_order(void) {
+    if (rank == 0) MPI_Bcast(a, 1, MPI_INT, 0, MPI_COMM_WORLD), MPI_Barrier(MPI_COMM_WORLD);
+    else MPI_Barrier(MPI_COMM_WORLD), MPI_Bcast(a, 1, MPI_INT, 0, MPI_COMM_WORLD); /* wrong: collectives_in_other_order n=3: mismatch */
+}
+
+static void other_roots(void) {
+    MPI_Bcast(a, 1, MPI_INT, rank == 2, MPI_COMM_WORLD); /* wrong: other_roots n=3: rank 2: MPI_Bcast(root 1) */
+}
+
+static void other_operators(void) {
+    MPI_Allreduce(a, b, 1, MPI_INT, rank == 1 ? MPI_MAX : MPI_SUM, MPI_COMM_WORLD); /* wrong: other_operators n=3: rank 1: MPI_Allreduce(1 x MPI_INT, MPI_MAX) */
+}
+
+static void other_datatypes(void) {
+    MPI_Bcast(a, 1, rank == 1 ? MPI_FLOAT : MPI_INT, 0, MPI_COMM_WORLD); /* wrong: other_datatypes n=2: rank 0 sends MPI_INT, and this rank receives MPI_FLOAT */
+}
+
+static void other_lengths(void) {
+    MPI_Bcast(a, 1 + rank, MPI_INT, 0, MPI_COMM_WORLD); /* wrong: other_lengths n=2: MPI_Bcast */
+}
+
+static void message_of_other_datatype(void) {
+    if (rank == 0) MPI_Send(a, 1, MPI_FLOAT, 1, 0, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(a, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* wrong: message_of_other_datatype n=2: holds MPI_FLOAT, and is received as MPI_INT */
+}
+
+static void message_too_long(void) {
+    if (rank == 0) MPI_Send(a, 4, MPI_INT, 1, 0, MPI_COMM_WORLD);
+    if (rank == 1) MPI_Recv(a, 2, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE); /* wrong: message_too_long n=2: MPI_ERR_TRUNCATE */
+}
+
+static void no_such_rank(void) {
+    MPI_Send(a, 1, MPI_INT, size, 0, MPI_COMM_WORLD); /* wrong: no_such_rank n=2: MPI_ERR_RANK */
+}
+
+static void negative_tag(void) {
+    MPI_Send(a, 1, MPI_INT, 0, -1, MPI_COMM_WORLD); /* wrong: negative_tag n=1: MPI_ERR_TAG */
+}
+
+static void negative_count(void) {
+    MPI_Send(a, -1, MPI_INT, 0, 0, MPI_COMM_WORLD); /* wrong: negative_count n=1: MPI_ERR_COUNT */
+}
+
+static void null_buffer(void) {
+    MPI_Send(NULL, 1, MPI_INT, 0, 0, MPI_COMM_WORLD); /* wrong: null_buffer n=1: MPI_ERR_BUFFER */
+}
+
+static void one_buffer_for_both(void) {
+    MPI_Allreduce(a, a, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* wrong: one_buffer_for_both n=2: pass MPI_IN_PLACE */
+}
+
+static void uncommitted(void) {
+    MPI_Type_contiguous(2, MPI_INT, &type);
+    MPI_Send(a, 1, type, 0, 0, MPI_COMM_WORLD); /* wrong: uncommitted n=1: before MPI_Type_commit */
+}
+
+static void freed_datatype(void) {
+    MPI_Type_contiguous(2, MPI_INT, &type), MPI_Type_commit(&type);
+    MPI_Datatype stale = type;
+    MPI_Type_free(&type);
+    MPI_Send(a, 1, stale, 0, 0, MPI_COMM_WORLD); /* wrong: freed_datatype n=1: was freed */
+}
+
+static void freed_communicator(void) {
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm stale = comm;
+    MPI_Comm_free(&comm);
+    MPI_Barrier(stale); /* wrong: freed_communicator n=2: was freed */
+}
+
+static void waited_twice(void) {
+    MPI_Isend(a, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
+    MPI_Recv(b, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    requests[0] = requests[1] = request;
+    MPI_Wait(&requests[0], MPI_STATUS_IGNORE);
+    MPI_Wait(&requests[1], MPI_STATUS_IGNORE); /* wrong: waited_twice n=1: MPI_ERR_REQUEST */
+}
+
+static void started_twice(void) {
+    MPI_Recv_init(a, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
+    MPI_Start(&request);
+    MPI_Start(&request); /* wrong: started_twice n=1: the request is active */
+}
+
+static void operator_not_on_datatype(void) {
+    double x = 0, y;
+    MPI_Allreduce(&x, &y, 1, MPI_DOUBLE, MPI_BXOR, MPI_COMM_WORLD); /* wrong: operator_not_on_datatype n=2: MPI_BXOR is not on elements of MPI_DOUBLE */
+}
+
+static void buffered_without_buffer(void) {
+    MPI_Bsend(a, 1, MPI_INT, rank, 0, MPI_COMM_WORLD); /* wrong: buffered_without_buffer n=1: no buffer was attached */
+}
+
+static void grid_too_large(void) {
+    int dims[2] = {2, 2}, periods[2] = {0, 0};
+    MPI_Cart_create(MPI_COMM_WORLD, 2, dims, periods, 0, &comm); /* wrong: grid_too_large n=3: MPI_ERR_DIMS */
+}
+
+static void fault(void) {
+    *(volatile int *)(sizeof a) = 1; /* wrong: fault n=2: SIGSEGV */
+}
+
+static void aborts(void) {
+    if (rank == 1) MPI_Abort(MPI_COMM_WORLD, 3); /* wrong: aborts n=2: with code 3 */
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void after_finalize(void) {
+    MPI_Finalize();
+    MPI_Barrier(MPI_COMM_WORLD); /* wrong: after_finalize n=1: it is called after MPI_Finalize */
+}
+
+int main(int argc, char **argv) {
+    static const struct { const char *name; void (*run)(void); } all[] = {
+#define CASE(name) {#name, name}
+        CASE(receive_without_send), CASE(both_receive_first), CASE(both_send_first), CASE(both_send_synchronously),
+        CASE(other_tag), CASE(other_communicator), CASE(wait_before_send), CASE(wildcard_takes_another),
+        CASE(barrier_without_one), CASE(collectives_in_other_order), CASE(other_roots), CASE(other_operators),
+        CASE(other_datatypes), CASE(other_lengths), CASE(message_of_other_datatype), CASE(message_too_long),
+        CASE(no_such_rank), CASE(negative_tag), CASE(negative_count), CASE(null_buffer), CASE(one_buffer_for_both),
+        CASE(uncommitted), CASE(freed_datatype), CASE(freed_communicator), CASE(waited_twice), CASE(started_twice),
+        CASE(operator_not_on_datatype), CASE(buffered_without_buffer), CASE(grid_too_large), CASE(fault), CASE(aborts),
+        CASE(after_finalize),
+    };
+    begin(&argc, &argv);
+    for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+        if (strcmp(argv[1], all[i].name) == 0) all[i].run();
+    MPI_Finalize();
+    return 0;
+}

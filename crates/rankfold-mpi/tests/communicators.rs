@@ -1,0 +1,396 @@
+//! Communicators, groups, topologies, attributes, infos and error handlers.
+
+mod support;
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rankfold_mpi::Program;
+use rankfold_mpi::abi::*;
+use rankfold_mpi::exports::*;
+use support::{at, failure, programs, to, try_program};
+
+fn size_and_rank(comm: MPI_Comm) -> (c_int, c_int) {
+    let (mut size, mut rank) = (-1, -1);
+    ok!(MPI_Comm_size(comm, &mut size));
+    ok!(MPI_Comm_rank(comm, &mut rank));
+    (size, rank)
+}
+
+#[test]
+fn split_groups_ranks_by_color_and_orders_them_by_key() {
+    programs(|me, size| {
+        let mut half = MPI_COMM_NULL;
+        let color = if me == 0 && size > 2 {
+            MPI_UNDEFINED
+        } else {
+            (me % 2) as c_int
+        };
+        ok!(MPI_Comm_split(
+            MPI_COMM_WORLD,
+            color,
+            -(me as c_int),
+            &mut half
+        ));
+        if color == MPI_UNDEFINED {
+            assert_eq!(half, MPI_COMM_NULL);
+            return;
+        }
+        let first = if size > 2 { 1 } else { 0 };
+        let members: Vec<usize> = (first..size)
+            .rev()
+            .filter(|rank| rank % 2 == me % 2)
+            .collect();
+        let place = members.iter().position(|rank| *rank == me).unwrap();
+        assert_eq!(
+            size_and_rank(half),
+            (members.len() as c_int, place as c_int)
+        );
+        let mut sum = [0i64];
+        ok!(MPI_Allreduce(
+            at(&[me as i64]),
+            to(&mut sum),
+            1,
+            MPI_INT64_T,
+            MPI_SUM,
+            half
+        ));
+        assert_eq!(sum[0], members.iter().sum::<usize>() as i64);
+        ok!(MPI_Comm_free(&mut half));
+        assert_eq!(half, MPI_COMM_NULL);
+    });
+}
+
+#[test]
+fn groups_combine_as_sets_and_make_communicators_of_their_members_alone() {
+    programs(|me, size| {
+        let (mut world, mut even, mut rest, mut both) = (
+            MPI_GROUP_NULL,
+            MPI_GROUP_NULL,
+            MPI_GROUP_NULL,
+            MPI_GROUP_NULL,
+        );
+        ok!(MPI_Comm_group(MPI_COMM_WORLD, &mut world));
+        let ranks: Vec<c_int> = (0..size as c_int).step_by(2).collect();
+        ok!(MPI_Group_incl(
+            world,
+            ranks.len() as c_int,
+            ranks.as_ptr(),
+            &mut even
+        ));
+        ok!(MPI_Group_difference(world, even, &mut rest));
+        ok!(MPI_Group_union(even, rest, &mut both));
+        let mut result = 0;
+        ok!(MPI_Group_compare(world, both, &mut result));
+        assert_eq!(result, if size <= 2 { MPI_IDENT } else { MPI_SIMILAR });
+        let (mut place, mut comm) = (0, MPI_COMM_NULL);
+        ok!(MPI_Group_rank(even, &mut place));
+        assert_eq!(
+            place,
+            if me % 2 == 0 {
+                (me / 2) as c_int
+            } else {
+                MPI_UNDEFINED
+            }
+        );
+        if me % 2 == 0 {
+            ok!(MPI_Comm_create_group(MPI_COMM_WORLD, even, 7, &mut comm));
+            assert_eq!(size_and_rank(comm), (ranks.len() as c_int, place));
+            ok!(MPI_Barrier(comm));
+            ok!(MPI_Comm_free(&mut comm));
+        }
+        let mut there = [0];
+        ok!(MPI_Group_translate_ranks(
+            world,
+            1,
+            &(me as c_int),
+            even,
+            there.as_mut_ptr()
+        ));
+        assert_eq!(there, [place]);
+        for group in [&mut world, &mut even, &mut rest, &mut both] {
+            ok!(MPI_Group_free(group));
+            assert_eq!(*group, MPI_GROUP_NULL);
+        }
+    });
+}
+
+#[test]
+fn a_periodic_grid_shifts_and_its_neighbours_exchange() {
+    programs(|me, size| {
+        let (mut dims, mut grid) = ([0, 0], MPI_COMM_NULL);
+        ok!(MPI_Dims_create(size as c_int, 2, dims.as_mut_ptr()));
+        assert_eq!(
+            (dims[0] * dims[1], dims[0] >= dims[1]),
+            (size as c_int, true)
+        );
+        ok!(MPI_Cart_create(
+            MPI_COMM_WORLD,
+            2,
+            dims.as_ptr(),
+            [1, 0].as_ptr(),
+            0,
+            &mut grid
+        ));
+        let mut coords = [0; 2];
+        ok!(MPI_Cart_coords(grid, me as c_int, 2, coords.as_mut_ptr()));
+        assert_eq!(coords[0] * dims[1] + coords[1], me as c_int);
+        let (mut up, mut down) = (0, 0);
+        ok!(MPI_Cart_shift(grid, 0, 1, &mut up, &mut down));
+        assert_eq!(down, (coords[0] + 1) % dims[0] * dims[1] + coords[1]);
+        let (mut left, mut right) = (0, 0);
+        ok!(MPI_Cart_shift(grid, 1, 1, &mut left, &mut right));
+        assert_eq!(
+            left,
+            if coords[1] == 0 {
+                MPI_PROC_NULL
+            } else {
+                me as c_int - 1
+            }
+        );
+        let mut got = [-1i32; 4];
+        ok!(MPI_Neighbor_allgather(
+            at(&[me as i32]),
+            1,
+            MPI_INT,
+            to(&mut got),
+            1,
+            MPI_INT,
+            grid
+        ));
+        let expected =
+            [up, down, left, right].map(|rank| if rank == MPI_PROC_NULL { -1 } else { rank });
+        assert_eq!(got, expected);
+        let mut row = MPI_COMM_NULL;
+        ok!(MPI_Cart_sub(grid, [0, 1].as_ptr(), &mut row));
+        assert_eq!(size_and_rank(row), (dims[1], coords[1]));
+        ok!(MPI_Comm_free(&mut row));
+        ok!(MPI_Comm_free(&mut grid));
+    });
+}
+
+#[test]
+fn a_distributed_graph_is_the_same_from_edges_that_any_rank_gives() {
+    programs(|me, size| {
+        // All edges are given by rank 0: i -> 2 i mod size and i -> i + 1 mod size.
+        let n = if me == 0 { size as c_int } else { 0 };
+        let sources: Vec<c_int> = (0..size as c_int).collect();
+        let degrees = vec![2; size];
+        let to_ranks: Vec<c_int> = (0..size)
+            .flat_map(|from| [2 * from % size, (from + 1) % size])
+            .map(|rank| rank as c_int)
+            .collect();
+        let mut graph = MPI_COMM_NULL;
+        ok!(MPI_Dist_graph_create(
+            MPI_COMM_WORLD,
+            n,
+            sources.as_ptr(),
+            degrees.as_ptr(),
+            to_ranks.as_ptr(),
+            MPI_UNWEIGHTED,
+            MPI_INFO_NULL,
+            0,
+            &mut graph
+        ));
+        let (mut incoming, mut outgoing, mut weighted) = (0, 0, -1);
+        ok!(MPI_Dist_graph_neighbors_count(
+            graph,
+            &mut incoming,
+            &mut outgoing,
+            &mut weighted
+        ));
+        let from: Vec<i32> = (0..2 * size)
+            .filter(|edge| to_ranks[*edge] == me as c_int)
+            .map(|edge| (edge / 2) as i32)
+            .collect();
+        assert_eq!((incoming as usize, outgoing, weighted), (from.len(), 2, 0));
+        let mut got = vec![-1i32; from.len()];
+        ok!(MPI_Neighbor_allgather(
+            at(&[me as i32]),
+            1,
+            MPI_INT,
+            to(&mut got),
+            1,
+            MPI_INT,
+            graph
+        ));
+        assert_eq!(got, from);
+        ok!(MPI_Comm_free(&mut graph));
+    });
+}
+
+static COPIED: AtomicUsize = AtomicUsize::new(0);
+static DELETED: AtomicUsize = AtomicUsize::new(0);
+
+unsafe extern "C" fn copy(
+    _: MPI_Comm,
+    _: c_int,
+    _: *mut c_void,
+    value: *mut c_void,
+    to: *mut c_void,
+    flag: *mut c_int,
+) -> c_int {
+    COPIED.fetch_add(1, Ordering::Relaxed);
+    // SAFETY: the library passes places for the copy and the flag.
+    unsafe {
+        to.cast::<*mut c_void>().write(value.wrapping_byte_add(1));
+        flag.write(1);
+    }
+    MPI_SUCCESS
+}
+
+unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_void) -> c_int {
+    DELETED.fetch_add(1, Ordering::Relaxed);
+    MPI_SUCCESS
+}
+
+#[test]
+fn attributes_are_copied_by_dup_and_deleted_with_their_communicator() {
+    let value_of = |comm, key| {
+        let (mut value, mut there): (*mut c_void, c_int) = (ptr::null_mut(), 0);
+        ok!(MPI_Comm_get_attr(
+            comm,
+            key,
+            (&raw mut value).cast(),
+            &mut there
+        ));
+        (there != 0).then(|| value.addr())
+    };
+    try_program(Program::new(4), move |me, _| {
+        let (mut key, mut other) = (MPI_KEYVAL_INVALID, MPI_COMM_NULL);
+        ok!(MPI_Comm_create_keyval(
+            Some(copy),
+            Some(delete),
+            &mut key,
+            ptr::null_mut()
+        ));
+        assert_eq!(value_of(MPI_COMM_WORLD, key), None);
+        ok!(MPI_Comm_set_attr(
+            MPI_COMM_WORLD,
+            key,
+            ptr::without_provenance_mut(10 + me)
+        ));
+        ok!(MPI_Comm_dup(MPI_COMM_WORLD, &mut other));
+        assert_eq!(
+            (value_of(MPI_COMM_WORLD, key), value_of(other, key)),
+            (Some(10 + me), Some(11 + me))
+        );
+        ok!(MPI_Comm_free(&mut other));
+        ok!(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
+        ok!(MPI_Comm_free_keyval(&mut key));
+    })
+    .unwrap();
+    assert_eq!(
+        (
+            COPIED.load(Ordering::Relaxed),
+            DELETED.load(Ordering::Relaxed)
+        ),
+        (4, 8)
+    );
+}
+
+#[test]
+fn a_communicator_that_was_freed_is_an_error_and_no_fault() {
+    let said = failure(2, |_, _| {
+        let mut other = MPI_COMM_NULL;
+        ok!(MPI_Comm_dup(MPI_COMM_WORLD, &mut other));
+        let stale = other;
+        ok!(MPI_Comm_free(&mut other));
+        ok!(MPI_Barrier(stale));
+    });
+    assert!(
+        said.contains("MPI_Barrier at ") && said.contains("was freed"),
+        "{said}"
+    );
+}
+
+#[test]
+fn abort_ends_the_run_of_ranks_and_not_the_process() {
+    let said = failure(3, |me, _| {
+        if me == 2 {
+            // SAFETY: no pointer is passed.
+            unsafe { MPI_Abort(MPI_COMM_WORLD, 42) };
+        }
+        ok!(MPI_Barrier(MPI_COMM_WORLD));
+    });
+    assert!(
+        said.contains("MPI_Abort") && said.contains("with code 42"),
+        "{said}"
+    );
+    assert!(said.ends_with("the first culprit is rank 2"), "{said}");
+}
+
+#[test]
+fn what_is_not_done_is_refused_in_one_sentence() {
+    try_program(Program::new(1), |_, _| {
+        ok!(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+        let mut other = MPI_COMM_NULL;
+        // SAFETY: the arguments are not looked at.
+        let class = unsafe {
+            MPI_Comm_spawn(
+                c"x".as_ptr(),
+                MPI_ARGV_NULL,
+                1,
+                MPI_INFO_NULL,
+                0,
+                MPI_COMM_WORLD,
+                &mut other,
+                MPI_ERRCODES_IGNORE,
+            )
+        };
+        assert_eq!(class, MPI_ERR_UNSUPPORTED_OPERATION);
+        let (mut text, mut len) = ([0u8; MPI_MAX_ERROR_STRING as usize], 0);
+        ok!(MPI_Error_string(class, text.as_mut_ptr().cast(), &mut len));
+        let text = str::from_utf8(&text[..len as usize]).unwrap();
+        assert!(text.contains("no further ones can be spawned"), "{text}");
+    })
+    .unwrap();
+}
+
+#[test]
+fn infos_keep_pairs_and_names_stay_with_communicators() {
+    try_program(Program::new(1), |_, _| {
+        let (mut info, mut number, mut there) = (MPI_INFO_NULL, 0, 0);
+        ok!(MPI_Info_create(&mut info));
+        ok!(MPI_Info_set(info, c"key".as_ptr(), c"value".as_ptr()));
+        ok!(MPI_Info_get_nkeys(info, &mut number));
+        let mut text = [0u8; 16];
+        ok!(MPI_Info_get(
+            info,
+            c"key".as_ptr(),
+            15,
+            text.as_mut_ptr().cast(),
+            &mut there
+        ));
+        assert_eq!((number, there, &text[..6]), (1, 1, &b"value\0"[..]));
+        ok!(MPI_Info_free(&mut info));
+        assert_eq!(info, MPI_INFO_NULL);
+        let (mut name, mut len) = ([0u8; MPI_MAX_OBJECT_NAME as usize], 0);
+        ok!(MPI_Comm_get_name(
+            MPI_COMM_WORLD,
+            name.as_mut_ptr().cast(),
+            &mut len
+        ));
+        assert_eq!(&name[..len as usize], b"MPI_COMM_WORLD");
+    })
+    .unwrap();
+}
+
+#[test]
+fn programs_without_finalize_and_panics_are_reported_with_their_rank() {
+    let without =
+        rankfold_mpi::run(1, || ok!(MPI_Init(ptr::null_mut(), ptr::null_mut()))).unwrap_err();
+    assert!(
+        without.to_string().contains("without MPI_Finalize"),
+        "{without}"
+    );
+    let panicked = failure(3, |me, _| {
+        assert_ne!(me, 1, "on purpose");
+        ok!(MPI_Barrier(MPI_COMM_WORLD));
+    });
+    assert!(
+        panicked.starts_with("rank 1 panicked: ") && panicked.contains("on purpose"),
+        "{panicked}"
+    );
+}
