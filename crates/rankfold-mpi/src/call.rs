@@ -149,6 +149,8 @@ fn failed(
     caller: &Caller,
     failure: Failure,
 ) -> c_int {
+    let blamed: MPI_Comm = without_provenance_mut(rank.blamed.take());
+    let on = if on == MPI_COMM_NULL { blamed } else { on };
     let comm = rank.comm(on).unwrap_or_else(|_| rank.world.clone());
     let stop = stopped(rank, call, &comm, failure);
     let class = stop.failure.class;

@@ -23,6 +23,10 @@ use crate::attribute;
 use crate::rank::{Phase, Rank, current, set};
 use crate::report::{self, Known, Stop};
 
+/// What one rank writes often, in cache lines of its own.
+#[repr(align(128))]
+struct Own<T>(T);
+
 /// What all ranks of a run share.
 pub(crate) struct Shared {
     /// The number of the world in this process.
@@ -32,7 +36,7 @@ pub(crate) struct Shared {
     ended: Mutex<Vec<Option<Outcome<(), String>>>>,
     has_ended: Condvar,
     /// The call that each rank is in, or was in last.
-    calls: Vec<Mutex<&'static str>>,
+    calls: Vec<Own<Mutex<&'static str>>>,
     remarks: Mutex<Vec<String>>,
     /// The calls that ended ranks.
     stops: Mutex<BTreeMap<usize, Stop>>,
@@ -52,7 +56,7 @@ impl Shared {
             universe: ranks as c_int,
             ended: Mutex::new((0..ranks).map(|_| None).collect()),
             has_ended: Condvar::new(),
-            calls: (0..ranks).map(|_| Mutex::new("no call")).collect(),
+            calls: (0..ranks).map(|_| Own(Mutex::new("no call"))).collect(),
             remarks: Mutex::default(),
             stops: Mutex::default(),
         }
@@ -71,7 +75,7 @@ impl Shared {
 
     /// Notes the call that a rank enters.
     pub(crate) fn enters(&self, rank: usize, call: &'static str) {
-        *self.calls[rank].lock().expect("no thread panics with it") = call;
+        *self.calls[rank].0.lock().expect("no thread panics with it") = call;
     }
 
     /// The call that a rank is in, or was in last.
@@ -79,7 +83,7 @@ impl Shared {
         let call = self
             .calls
             .get(rank)
-            .map(|call| *call.lock().expect("no thread panics with it"));
+            .map(|call| *call.0.lock().expect("no thread panics with it"));
         call.unwrap_or("no call")
     }
 

@@ -268,7 +268,11 @@ pub(crate) fn isend(
         Mode::Standard | Mode::Ready => comm.comm.isend(peer, tag, message)?,
     };
     let sent = request.map(|_| Part::Sent);
-    Ok(Pending::new(vec![sent], Box::new(|_, _, _| Ok(Stat::EMPTY))).sending())
+    Ok(
+        Pending::new(vec![sent], Box::new(|_, _, _| Ok(Stat::EMPTY)))
+            .sending()
+            .on(comm),
+    )
 }
 
 pub(crate) fn recv(
@@ -323,7 +327,7 @@ pub(crate) fn irecv(
     };
     let coming = comm.comm.irecv::<Byte>(source, tag)?;
     let coming = coming.map(|(message, status)| Part::Received(message, status));
-    Ok(Pending::new(vec![coming], into_buffer(at, count, of)))
+    Ok(Pending::new(vec![coming], into_buffer(at, count, of)).on(comm))
 }
 
 pub(crate) fn probe(from: From, comm: &Communicator) -> Out<Stat> {

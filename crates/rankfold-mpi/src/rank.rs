@@ -48,6 +48,8 @@ pub(crate) struct Rank {
     pub infos: RefCell<Table<BTreeMap<String, String>>>,
     /// The buffer of `MPI_Buffer_attach`: its address and its length.
     pub buffer: Cell<Option<(*mut u8, usize)>>,
+    /// The communicator of a request that failed in the call in progress; 0 if none did.
+    pub blamed: Cell<usize>,
     /// Buffered sends that have found no room yet, and requests that were freed.
     pub detached: RefCell<Vec<Request<'static, crate::request::Part>>>,
     pub scratch: Cell<Vec<Byte>>,
@@ -95,6 +97,7 @@ impl Rank {
             handlers: RefCell::new(Table::new(Kind::Errhandler)),
             infos: RefCell::new(Table::new(Kind::Info)),
             buffer: Cell::new(None),
+            blamed: Cell::new(0),
             detached: RefCell::default(),
             scratch: Cell::default(),
             texts: RefCell::default(),

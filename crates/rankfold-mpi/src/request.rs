@@ -7,6 +7,7 @@ use std::rc::Rc;
 use rankfold::Request;
 
 use crate::abi::*;
+use crate::comm::Communicator;
 use crate::error::{Failure, Out, bad, failure, require};
 use crate::memory::{Byte, Caller};
 use crate::p2p::Stat;
@@ -31,6 +32,8 @@ pub(crate) struct Pending {
     pub over: Vec<Option<Part>>,
     pub finish: Finish,
     pub is_send: bool,
+    /// The handle of its communicator, whose error handler gets its errors.
+    pub on: usize,
 }
 
 impl Pending {
@@ -42,7 +45,14 @@ impl Pending {
             over: (0..number).map(|_| None).collect(),
             finish,
             is_send: false,
+            on: 0,
         }
+    }
+
+    /// The same, on a communicator.
+    pub(crate) fn on(mut self, comm: &Communicator) -> Pending {
+        self.on = comm.handle.get();
+        self
     }
 
     /// An operation that is over.
@@ -231,8 +241,18 @@ pub(crate) fn wait(rank: &Rank, caller: &Caller, request: &mut MPI_Request) -> O
     if let Some(stat) = empty(rank, *request)? {
         return Ok(stat);
     }
-    let result = take(rank, *request)?.wait(rank, caller);
+    let pending = take(rank, *request)?;
+    let on = pending.on;
+    let result = pending.wait(rank, caller);
     *request = over(rank, *request)?;
+    blame(rank, on, result)
+}
+
+/// Notes the communicator of the first request that fails in a call.
+fn blame<T>(rank: &Rank, on: usize, result: Out<T>) -> Out<T> {
+    if result.is_err() && rank.blamed.get() == 0 {
+        rank.blamed.set(on);
+    }
     result
 }
 
@@ -242,6 +262,7 @@ pub(crate) fn test(rank: &Rank, caller: &Caller, request: &mut MPI_Request) -> O
         return Ok(Some(stat));
     }
     let mut pending = take(rank, *request)?;
+    let on = pending.on;
     match pending.test() {
         Ok(false) => {
             with(rank, *request, |entry| entry.put_back(pending))?;
@@ -250,11 +271,11 @@ pub(crate) fn test(rank: &Rank, caller: &Caller, request: &mut MPI_Request) -> O
         Ok(true) => {
             let result = pending.end(rank, caller);
             *request = over(rank, *request)?;
-            result.map(Some)
+            blame(rank, on, result.map(Some))
         }
         Err(error) => {
             *request = over(rank, *request)?;
-            Err(error.into())
+            blame(rank, on, Err(error.into()))
         }
     }
 }

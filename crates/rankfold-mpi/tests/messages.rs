@@ -446,6 +446,30 @@ fn a_request_that_is_over_or_was_freed_is_an_error_and_no_fault() {
 }
 
 #[test]
+fn the_error_of_a_request_goes_to_the_handler_of_its_communicator() {
+    try_program(Program::new(1), |_, _| {
+        let (mut other, mut request, mut got) = (MPI_COMM_NULL, MPI_REQUEST_NULL, [0u8]);
+        ok!(MPI_Comm_dup(MPI_COMM_WORLD, &mut other));
+        ok!(MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN));
+        ok!(MPI_Irecv(
+            to(&mut got),
+            1,
+            MPI_BYTE,
+            0,
+            0,
+            other,
+            &mut request
+        ));
+        ok!(MPI_Send(at(&[1u8, 2]), 2, MPI_BYTE, 0, 0, other));
+        // SAFETY: there is room for the request.
+        let class = unsafe { MPI_Wait(&mut request, MPI_STATUS_IGNORE) };
+        assert_eq!((class, request), (MPI_ERR_TRUNCATE, MPI_REQUEST_NULL));
+        ok!(MPI_Comm_free(&mut other));
+    })
+    .unwrap();
+}
+
+#[test]
 fn a_receive_that_is_cancelled_leaves_the_message_to_another() {
     try_program(Program::new(1), |_, _| {
         let (mut request, mut status, mut cancelled) = (MPI_REQUEST_NULL, no_status(), 0);
