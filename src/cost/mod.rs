@@ -10,6 +10,7 @@
 //! - `two_tree`, `esbt`: pipelines over several trees at once;
 //! - `exchange`: simple exchange, halving, and the hybrids between them;
 //! - `blocks`: ring, gather, all-gather and all-to-all; `scan`: barrier and scans;
+//! - `named`: the closed form of a call by the name of its algorithm;
 //! - `bound`: lower bounds for every all-reduce;
 //! - `scaling`: isoefficiency and scalability; `floyd`: both for all-pairs shortest paths.
 //!
@@ -40,6 +41,7 @@ mod esbt;
 mod exchange;
 mod floyd;
 mod form;
+mod named;
 mod pipeline;
 mod scaling;
 mod scan;
@@ -59,6 +61,7 @@ pub use exchange::{
 };
 pub use floyd::Floyd;
 pub use form::{Form, TreeUse};
+pub use named::{best_segments, closed_form};
 pub use pipeline::{Pipeline, in_segments};
 pub use scaling::{Scaling, constant_for};
 pub use scan::{dissemination, exclusive_scan, inclusive_scan};
