@@ -481,3 +481,107 @@ fn a_report_is_drawn_from_a_run_that_another_machine_has_written() {
     }
     assert!(!html.contains("<script") && !html.contains("NaN") && !html.contains("src="));
 }
+
+#[test]
+fn costs_are_those_that_the_simulator_takes_on_the_machine_of_the_formulas() {
+    let machine = "--ranks 8 --bytes 1Ki,64Ki --alpha 300 --beta 0.5 --gamma 2 --format json";
+    let time = |line: &str| -> Vec<f64> {
+        let output = rankfold(&format!("{line} {machine}")).output().unwrap();
+        let lines = text(output.stdout);
+        let value = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        let time = |line| value(line)["time_us"].as_f64().unwrap();
+        lines.lines().map(time).collect()
+    };
+    for algorithm in [
+        "exchange",
+        "halving",
+        "hybrid:1",
+        "ring",
+        "chain:segments=16",
+    ] {
+        let closed = time(&format!("cost --algorithm {algorithm}"));
+        let simulated = time(&format!("simulate {algorithm}"));
+        assert_eq!(closed.len(), 2, "{algorithm}");
+        for (a, b) in closed.iter().zip(&simulated) {
+            assert!((a / b - 1.0).abs() < 1e-3, "{algorithm}: {a} and {b}");
+        }
+    }
+}
+
+#[test]
+fn the_best_segments_and_stages_are_no_slower_than_any_other() {
+    let times = |over: &str| -> Vec<(String, f64)> {
+        let line = format!("cost all_reduce --ranks 16 --bytes 64Ki {over} --format json");
+        let lines = text(rankfold(&line).output().unwrap().stdout);
+        let value = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
+        let one = |line| {
+            let value = value(line);
+            (
+                value["algorithm"].to_string(),
+                value["time_us"].as_f64().unwrap(),
+            )
+        };
+        lines.lines().map(one).collect()
+    };
+    for (family, over) in [("chain:segments", "segments"), ("hybrid", "stages")] {
+        let family = family
+            .replace("segments", "segments=")
+            .replace("hybrid", "hybrid:");
+        let best = times(&format!("--algorithm {family}best"));
+        let all = times(&format!("--algorithm {family}best --over {over}"));
+        assert!(best.len() == 1 && all.len() > 4, "{best:?} {all:?}");
+        assert!(
+            all.iter().all(|one| one.1 >= best[0].1 * (1.0 - 1e-9)),
+            "{best:?} {all:?}"
+        );
+    }
+}
+
+#[test]
+fn costs_and_simulations_are_drawn_with_their_crossovers() {
+    for line in [
+        "cost all_reduce --ranks 64",
+        "cost all_reduce --ranks 2..64 --bytes 1Ki",
+        "cost broadcast --efficiency 0.8 --ranks 2,8,32",
+        "simulate exchange halving --bytes 8..1Mi --ranks 8",
+        "simulate hybrid:1 --bytes 64Ki --ranks 16 --over stages",
+    ] {
+        let file = format!("{}/cost.svg", env!("CARGO_TARGET_TMPDIR"));
+        let output = rankfold(&format!("{line} --plot {file}")).output().unwrap();
+        assert!(output.status.success(), "{line}: {}", text(output.stderr));
+        let svg = std::fs::read_to_string(&file).unwrap();
+        assert!(svg.starts_with("<svg") && svg.contains("</svg>"), "{line}");
+        let is_crossed = line.starts_with("simulate exchange") || line.ends_with("--ranks 64");
+        assert!(!is_crossed || svg.contains("exchange | "), "{line}");
+    }
+}
+
+#[test]
+fn costs_that_make_no_sense_are_one_clear_line() {
+    for (line, says) in [
+        (
+            "cost all_reduce --efficiency 2",
+            "--efficiency: 2 is not between 0 and 1",
+        ),
+        (
+            "cost gather --efficiency 0.5",
+            "there is no program around gather",
+        ),
+        (
+            "cost all_reduce --algorithm cells",
+            "no closed form of all_reduce",
+        ),
+        (
+            "cost all_reduce --algorithm halvign",
+            "did you mean `halving`?",
+        ),
+        ("cost all_reduce --bytes 7", "no whole number of elements"),
+    ] {
+        let output = rankfold(line).output().unwrap();
+        let errors = text(output.stderr);
+        assert!(
+            output.status.code() == Some(2) && errors.contains(says),
+            "{line}: {errors}"
+        );
+    }
+}

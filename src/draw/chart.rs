@@ -1,6 +1,7 @@
 //! Curves over two logarithmic axes: how times grow with lengths, and what bounds them.
 
 use super::axis::{Axis, Scale};
+use super::crossing::{self, Crossing};
 use super::figure::{Anchor, Dash, Figure, Ink, Point, Role, Shape, Stroke, Style, at};
 use super::svg;
 use crate::sort;
@@ -69,6 +70,10 @@ pub struct Chart {
     /// A model's predictions for the curves, in the same order: drawn as dashed lines of the same colour. A curve with
     /// a model is drawn as points without a line.
     pub models: Vec<Curve>,
+    /// Another model's predictions for the curves, in the same order: drawn as crosses of the same colour.
+    pub crosses: Vec<Curve>,
+    /// Places where curves cross: a ring each, with the place and the name.
+    pub crossings: Vec<Crossing>,
     /// References for the curves: drawn in grey; the axes extend to include all of them.
     pub roofs: Vec<Curve>,
     /// Bounds of the curves: drawn in grey, as far as they fall inside the axes.
@@ -87,6 +92,8 @@ impl Chart {
             spreads: Vec::new(),
             warnings: Vec::new(),
             models: Vec::new(),
+            crosses: Vec::new(),
+            crossings: Vec::new(),
             roofs: Vec::new(),
             limits: Vec::new(),
         }
@@ -100,7 +107,7 @@ impl Chart {
     /// Returns the axes with their ranges, which cover the curves, their models and bars, and the roofs.
     pub(super) fn scales(&self) -> (Scale, Scale) {
         let (mut x, mut y) = (Vec::new(), Vec::new());
-        for curves in [&self.curves, &self.models, &self.roofs] {
+        for curves in [&self.curves, &self.models, &self.crosses, &self.roofs] {
             for point in curves.iter().flat_map(|curve| &curve.points) {
                 x.push(point.0);
                 y.push(point.1);
@@ -124,10 +131,11 @@ impl Chart {
         let frame = Frame::new(self);
         frame.grid(&mut figure);
         figure.write(&**y, at(0.0, TOP - 14.0), Anchor::Start, Style::NOTE);
-        let middle = at(frame.left + WIDTH / 2.0, BOTTOM + 38.0);
-        figure.write(&**x, middle, Anchor::Middle, Style::NOTE);
+        let below = at(frame.left + WIDTH / 2.0, BOTTOM + 38.0);
+        figure.write(&**x, below, Anchor::Middle, Style::NOTE);
         figure.warn(&self.warnings, BOTTOM + 62.0, frame.left + WIDTH);
         let mut names = Vec::new();
+        self.marks(&mut figure, &frame);
         for limit in self.roofs.iter().chain(&self.limits) {
             names.extend(frame.limit(&mut figure, limit));
         }
@@ -145,6 +153,23 @@ impl Chart {
         }
         write_names(&mut figure, names, frame.left);
         figure
+    }
+
+    /// Draws where curves cross, and the crosses of the second model.
+    fn marks(&self, figure: &mut Figure, frame: &Frame) {
+        let place = |x: f64, y: f64| frame.place(&(x, y));
+        let word = |x: f64| frame.x.word(crossing::rounded(x));
+        let middle = frame.left + WIDTH / 2.0;
+        crossing::crossings(
+            figure,
+            &self.crossings,
+            &place,
+            &word,
+            (TOP, BOTTOM, middle),
+        );
+        for (points, look) in self.crosses.iter().zip(LOOKS.iter().cycle()) {
+            crossing::crosses(figure, &points.points, look.ink, &place);
+        }
     }
 }
 
@@ -311,7 +336,9 @@ impl Frame {
     /// Draws a limit, as far as it falls inside the plot area.
     fn limit(&self, figure: &mut Figure, limit: &Curve) -> Option<Name> {
         let points: Vec<Point> = limit.points.iter().map(|point| self.place(point)).collect();
-        let points = within(&points, self.left);
+        let across = self.left..=self.left + WIDTH;
+        let inside = |p: &Point| (TOP..=BOTTOM).contains(&p.y) && across.contains(&p.x);
+        let points = crossing::within(&points, &inside);
         let end = *points.last()?;
         let stroke = Stroke {
             ink: Ink::Grey,
@@ -330,27 +357,6 @@ impl Frame {
             style: Style::NOTE,
         })
     }
-}
-
-/// Returns the part of a rising line that is inside the plot area; empty if none is.
-fn within(points: &[Point], left: f64) -> Vec<Point> {
-    let inside = |p: &Point| (TOP..=BOTTOM).contains(&p.y) && (left..=left + WIDTH).contains(&p.x);
-    let mut kept: Vec<Point> = Vec::new();
-    for pair in points.windows(2) {
-        let (a, b) = (pair[0], pair[1]);
-        // In enough pieces that an end is at most a few pixels short.
-        let cut = |i: usize| {
-            let share = i as f64 / 64.0;
-            at(a.x + share * (b.x - a.x), a.y + share * (b.y - a.y))
-        };
-        let mut pieces: Vec<Point> = (0..=64).map(cut).filter(inside).collect();
-        if pieces.len() > 2 {
-            pieces = vec![pieces[0], pieces[pieces.len() - 1]];
-        }
-        kept.extend(pieces);
-    }
-    kept.dedup();
-    kept
 }
 
 fn mark(mark: Mark, place: Point, ink: Ink) -> Shape {

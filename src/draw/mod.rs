@@ -12,7 +12,7 @@
 //! - `limit`: what is too large to be drawn;
 //! - `traffic`: the messages of a schedule, each with both of its ends;
 //! - `notation`: how a message, a copy and a region are written, and what the signs mean;
-//! - `chart`: curves of times over lengths; `axis`: its axes; `letters`: the same as text;
+//! - `chart`: curves of times over lengths; `axis`: its axes; `crossing`: where curves cross; `letters`: the same as text;
 //! - `heat`: a number for each pair, as shaded cells;
 //! - `machine`: a machine with ranks in their places;
 //! - `hung`: what is drawn as a tree, ranks or nodes;
@@ -48,6 +48,7 @@ use crate::topology::{Formal, Topology};
 mod arrow;
 mod axis;
 mod chart;
+mod crossing;
 mod figure;
 mod heat;
 mod hung;
@@ -68,6 +69,7 @@ mod tree;
 
 pub use axis::Axis;
 pub use chart::{Chart, Curve, Spread};
+pub use crossing::Crossing;
 pub use heat::Heat;
 pub use limit::TooLarge;
 

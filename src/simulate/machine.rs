@@ -152,6 +152,11 @@ impl MachineModel {
         }
     }
 
+    /// The cost of a fold of one element, in seconds.
+    pub fn fold_seconds(&self) -> f64 {
+        self.fold
+    }
+
     /// The number of bytes of `elements` elements.
     pub(super) fn bytes(&self, elements: u128) -> u128 {
         elements.saturating_mul(self.element_bytes as u128)

@@ -83,7 +83,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<Run>, Stop> {
     Ok(runs)
 }
 
-fn read(path: &Path) -> Result<Run, Stop> {
+pub fn read(path: &Path) -> Result<Run, Stop> {
     let name = path.display();
     let text = input::read(path)?;
     let read = |error| format!("{name} is no run of `rankfold bench --format json`: {error}");

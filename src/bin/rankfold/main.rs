@@ -16,6 +16,8 @@ mod bench;
 mod check;
 mod choice;
 mod compare;
+mod cost;
+mod curves;
 mod draw;
 mod explain;
 mod input;
@@ -62,6 +64,7 @@ enum Command {
     Check(check::Arguments),
     Draw(draw::Arguments),
     Simulate(simulate::Arguments),
+    Cost(Box<cost::Arguments>),
     Machine(machine::Arguments),
     Completions(shell::Completions),
     #[command(name = "man")]
@@ -125,6 +128,7 @@ fn run(command: Command) -> Result<(), Stop> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Draw(arguments) => draw::run(&arguments),
         Command::Simulate(arguments) => simulate::run(&arguments),
+        Command::Cost(arguments) => cost::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Manual(arguments) => shell::manual(&arguments),

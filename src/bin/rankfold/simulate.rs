@@ -3,12 +3,14 @@
 use clap::Args;
 use rankfold::Rank;
 use rankfold::collective::{Algorithm, Call};
+use rankfold::cost;
 use rankfold::schedule::Schedule;
 use rankfold::simulate::{MOST_RANKS, MachineModel, SimulateError, Timing, simulate_while};
 
 use super::choice::{Choice, Pair, call};
+use super::curves::{self, Dot, Over};
 use super::numbers::{Ranges, Sizes, elements};
-use super::output::{Results, TextOrJson, interrupted};
+use super::output::{Pictured, TextOrJson, interrupted};
 use super::stop::Stop;
 use super::table::{Object, table};
 use super::work::{self, Work};
@@ -25,6 +27,7 @@ use super::work::{self, Work};
 Examples:
   rankfold simulate ring halving --ranks 8,1000 --bytes 8,16Mi
   rankfold simulate 1-ring 2-tree --collective reduce --ranks 8 --finish
+  rankfold simulate exchange halving --bytes 8..1Mi --plot times.svg
   rankfold simulate halving --ranks 1048576 --bytes 1Mi --format json")]
 pub struct Arguments {
     #[command(flatten)]
@@ -49,13 +52,16 @@ pub struct Arguments {
     finish: bool,
     #[command(flatten)]
     model: Model,
+    /// What the picture is drawn over; without it, bytes, or ranks if there is one length.
+    #[arg(long, value_name = "AXIS", requires = "plot")]
+    over: Option<Over>,
     #[command(flatten)]
-    results: Results<TextOrJson>,
+    out: Pictured<TextOrJson>,
 }
 
 /// The machine of the closed formulas.
 #[derive(Args)]
-struct Model {
+pub struct Model {
     /// Nanoseconds to start a message.
     #[arg(long, value_name = "NS")]
     alpha: Option<f64>,
@@ -68,7 +74,24 @@ struct Model {
 }
 
 impl Model {
-    fn machine(&self, element_bytes: usize) -> Result<MachineModel, Stop> {
+    /// Returns whether nothing is said of the machine.
+    pub fn is_default(&self) -> bool {
+        self.alpha.or(self.beta).or(self.gamma).is_none()
+    }
+
+    /// Returns the times of the closed formulas, per element: without options, what the default machine takes for a
+    /// message on its own.
+    pub fn closed(&self, element_bytes: usize) -> Result<cost::Model, Stop> {
+        let machine = self.machine(element_bytes)?;
+        let link = machine.link(0, 1);
+        Ok(cost::Model {
+            alpha: link.latency + 2.0 * link.overhead,
+            beta: link.per_byte * element_bytes as f64,
+            gamma: machine.fold_seconds(),
+        })
+    }
+
+    pub fn machine(&self, element_bytes: usize) -> Result<MachineModel, Stop> {
         let Model { alpha, beta, gamma } = *self;
         for (option, ns) in [("alpha", alpha), ("beta", beta), ("gamma", gamma)] {
             if let Some(ns) = ns.filter(|ns| !(ns.is_finite() && *ns >= 0.0)) {
@@ -77,7 +100,7 @@ impl Model {
                 )));
             }
         }
-        let machine = if alpha.or(beta).or(gamma).is_none() {
+        let machine = if self.is_default() {
             MachineModel::default()
         } else {
             let seconds = |ns: Option<f64>| ns.unwrap_or(0.0) * 1e-9;
@@ -137,25 +160,72 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         let line = format!("--ranks: {many} ranks are too many; at most {MOST_RANKS}");
         return Err(Stop::Input(line));
     }
+    let lengths = lengths(arguments)?;
     let plan = Plan {
         arguments,
-        pairs: arguments.choice.once()?,
-        lengths: lengths(arguments)?,
+        pairs: pairs(arguments, &lengths)?,
+        lengths,
     };
-    let output = arguments.results.to.open()?;
+    let both = arguments.out.open()?;
     let machine = arguments.model.machine(arguments.element_bytes)?;
     let work = Work::new("simulate", plan.weight()?);
     let lines = plan.lines(&machine, &work)?;
     let stopped = work.is_stopped();
     work.finish();
-    let written = match arguments.results.format {
+    let written = match arguments.out.results.format {
         TextOrJson::Text => text(&lines, stopped),
         TextOrJson::Json => lines.iter().map(json).collect(),
     };
     match stopped {
         true => interrupted(&written),
-        false => output.write(&written),
+        false => both.write(&written, || picture(arguments, &plan, &lines)),
     }
+}
+
+/// Returns what is timed: over segments or stages, every number of them.
+fn pairs(arguments: &Arguments, lengths: &[(usize, usize)]) -> Result<Vec<Pair>, Stop> {
+    let pairs = arguments.choice.once()?;
+    let Some(over @ (Over::Segments | Over::Stages)) = arguments.over else {
+        return Ok(pairs);
+    };
+    let ranks = arguments.ranks.iter().max().unwrap_or(1);
+    let length = lengths.iter().map(|one| one.1).max().unwrap_or(1);
+    let expanded = pairs.into_iter().flat_map(|pair| {
+        let each = over
+            .expanded(vec![pair.algorithm], ranks, length)
+            .into_iter();
+        each.map(move |algorithm| Pair {
+            algorithm,
+            by_name: false,
+            ..pair
+        })
+    });
+    let mut all: Vec<Pair> = Vec::new();
+    for new in expanded {
+        if !all
+            .iter()
+            .any(|old| old.algorithm == new.algorithm && old.collective == new.collective)
+        {
+            all.push(new);
+        }
+    }
+    Ok(all)
+}
+
+fn picture(arguments: &Arguments, plan: &Plan<'_>, lines: &[Line]) -> Result<String, Stop> {
+    let ranks = arguments.ranks.iter().take(2).count();
+    let over = Over::of(arguments.over, plan.lengths.len(), ranks);
+    let dot = |line: &Line| Dot {
+        name: line.pair.algorithm.to_string(),
+        algorithm: line.pair.algorithm,
+        ranks: line.ranks,
+        bytes: line.bytes,
+        seconds: line.timing.seconds[2],
+    };
+    let dots: Vec<Dot> = lines.iter().map(dot).collect();
+    let title = lines.first().map_or("", |line| line.pair.collective.name());
+    let dots: Vec<&Dot> = dots.iter().collect();
+    Ok(curves::chart(&format!("{title}, simulated"), over, &dots)?.svg())
 }
 
 /// What is timed.
