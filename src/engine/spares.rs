@@ -38,11 +38,11 @@ impl Spares {
         }
     }
 
-    /// Takes out the request of a message that ended longest ago, if nothing else refers to it.
+    /// Takes out the request of a message that ended longest ago. `None` if something still refers to it; then it is not
+    /// kept any longer, so that it keeps no other from being used.
     pub(crate) fn take_message(&self) -> Option<Rc<RequestState>> {
-        let mut messages = self.messages.borrow_mut();
-        let is_free = messages.front().is_some_and(|it| Rc::strong_count(it) == 1);
-        is_free.then(|| messages.pop_front()).flatten()
+        let oldest = self.messages.borrow_mut().pop_front();
+        oldest.filter(|it| Rc::strong_count(it) == 1)
     }
 
     /// Keeps a request whose result was given, if it is one of a call that may be started again.

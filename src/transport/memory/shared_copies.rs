@@ -2,24 +2,31 @@
 //! so that later messages need no new memory.
 //!
 //! A vector is used again once nothing else has a share of it (`Arc::get_mut`), so no receiver is ever told. Messages
-//! are mostly received in the order in which they are sent: the vector that was used longest ago is looked at, no other.
+//! are mostly received in the order in which they are sent: the vectors that were used longest ago are looked at, a few.
+//! A vector much longer than its next message is replaced where kept memory is short.
 
 use crate::op::elements::{Elements, SharedVec};
 use crate::op::vectors::{refill, shared_copy};
 
 /// Number of vectors kept; messages in flight beyond it have vectors of their own.
 const MOST: usize = 128;
-/// Number of bytes kept.
-const BYTES: usize = 32 << 20;
+/// Number of bytes that all ranks of a world keep, and that one of them keeps at most.
+const OF_WORLD: usize = 64 << 20;
+const OF_RANK: usize = 32 << 20;
+/// The part of them that one vector may have.
+const PART: usize = 8;
+/// Number of vectors that are looked at.
+const LOOKS: usize = 4;
 
 /// The vectors that a rank keeps.
-#[derive(Default)]
 pub(in crate::transport) struct SharedCopies {
     kept: Vec<Kept>,
     /// Index of the vector that was used longest ago.
     next: usize,
     /// Bytes of all.
     bytes: usize,
+    /// Maximum of `bytes`.
+    limit: usize,
 }
 
 struct Kept {
@@ -29,46 +36,74 @@ struct Kept {
 }
 
 impl SharedCopies {
-    /// A copy of elements.
-    pub(in crate::transport) fn copy(&mut self, elements: Elements<'_>) -> SharedVec {
-        if self.next >= self.kept.len() {
-            self.next = 0;
+    /// Those of one rank in a world of `ranks`.
+    pub(in crate::transport) fn new(ranks: usize) -> SharedCopies {
+        SharedCopies {
+            kept: Vec::new(),
+            next: 0,
+            bytes: 0,
+            limit: (OF_WORLD / ranks.max(1)).min(OF_RANK),
         }
-        self.copy_to_oldest(elements)
-            .unwrap_or_else(|| self.keep(shared_copy(elements), elements.size()))
     }
 
-    /// Copies elements to the vector that was used longest ago, if nothing else has a share of it and there is room.
-    fn copy_to_oldest(&mut self, elements: Elements<'_>) -> Option<SharedVec> {
-        let oldest = self.kept.get_mut(self.next)?;
-        let vector = SharedVec::get_mut(&mut oldest.vector)?;
-        let more = elements.size().saturating_sub(oldest.bytes);
-        if self.bytes + more > BYTES {
-            return None;
+    /// Drops all.
+    pub(in crate::transport) fn clear(&mut self) {
+        self.kept = Vec::new();
+        self.bytes = 0;
+    }
+
+    /// A copy of elements.
+    pub(in crate::transport) fn copy(&mut self, elements: Elements<'_>) -> SharedVec {
+        if elements.size() > self.limit / PART {
+            return shared_copy(elements);
         }
-        if !refill(vector, elements) {
-            oldest.vector = shared_copy(elements);
+        match self.find_free() {
+            Some(place) => self.copy_to(place, elements),
+            None => self.keep(shared_copy(elements), elements.size()),
         }
-        oldest.bytes += more;
-        self.bytes += more;
-        self.next += 1;
-        Some(oldest.vector.clone())
+    }
+
+    /// One of the vectors that were used longest ago, if nothing else has a share of it.
+    fn find_free(&mut self) -> Option<usize> {
+        let count = self.kept.len();
+        let mut places = (0..count.min(LOOKS)).map(|look| (self.next + look) % count);
+        places.find(|&place| SharedVec::get_mut(&mut self.kept[place].vector).is_some())
+    }
+
+    /// Copies elements to a vector that nothing else has a share of.
+    fn copy_to(&mut self, place: usize, elements: Elements<'_>) -> SharedVec {
+        let (kept, bytes) = (&mut self.kept[place], elements.size());
+        let is_short = self.bytes > self.limit / 2;
+        let fits = kept.bytes.max(bytes) <= bytes * PART || !is_short;
+        let room = self.bytes - kept.bytes + bytes.max(kept.bytes) <= self.limit;
+        let vector = SharedVec::get_mut(&mut kept.vector).filter(|_| fits && room);
+        if !vector.is_some_and(|vector| refill(vector, elements)) {
+            let old = self.kept.remove(place);
+            self.bytes -= old.bytes;
+            self.next = place;
+            return self.keep(shared_copy(elements), bytes);
+        }
+        self.bytes += bytes.saturating_sub(kept.bytes);
+        kept.bytes = kept.bytes.max(bytes);
+        self.next = place + 1;
+        kept.vector.clone()
     }
 
     /// Keeps a new vector, as the one that was used last, if there is room.
     fn keep(&mut self, vector: SharedVec, bytes: usize) -> SharedVec {
-        if self.kept.len() < MOST && self.bytes + bytes <= BYTES {
+        let place = self.next.min(self.kept.len());
+        if self.kept.len() < MOST && self.bytes + bytes <= self.limit {
             let kept = vector.clone();
             self.kept.insert(
-                self.next,
+                place,
                 Kept {
                     vector: kept,
                     bytes,
                 },
             );
             self.bytes += bytes;
-            self.next += 1;
         }
+        self.next = place + 1;
         vector
     }
 }
@@ -86,9 +121,21 @@ mod tests {
             .expect("of this type")
     }
 
+    /// Sends a window of messages, all in flight at once; the number of vectors that were new.
+    fn window(copies: &mut SharedCopies, data: &[u32]) -> usize {
+        let before: Vec<_> = copies.kept.iter().map(|it| address(&it.vector)).collect();
+        let held: Vec<SharedVec> = (0..64).map(|_| copy(copies, data) as SharedVec).collect();
+        let new = held.iter().filter(|it| !before.contains(&address(it)));
+        new.count()
+    }
+
+    fn address(vector: &SharedVec) -> *const () {
+        Arc::as_ptr(vector).cast()
+    }
+
     #[test]
     fn a_vector_is_used_again_once_its_receiver_has_dropped_it() {
-        let mut copies = SharedCopies::default();
+        let mut copies = SharedCopies::new(2);
         let first = copy(&mut copies, &[1, 2, 3]);
         let second = copy(&mut copies, &[4, 5]);
         let address = Arc::as_ptr(&first);
@@ -101,7 +148,7 @@ mod tests {
 
     #[test]
     fn a_vector_of_another_type_is_replaced() {
-        let mut copies = SharedCopies::default();
+        let mut copies = SharedCopies::new(2);
         drop(copy(&mut copies, &[1, 2]));
         let bytes: Arc<Vec<u8>> = copies
             .copy(Elements::of(&[7u8; 3]))
@@ -112,13 +159,38 @@ mod tests {
 
     #[test]
     fn no_more_than_so_many_vectors_and_bytes_are_kept() {
-        let mut copies = SharedCopies::default();
-        let long = vec![0u32; BYTES / 4 / size_of::<u32>()];
-        let held: Vec<_> = (0..10).map(|_| copy(&mut copies, &long)).collect();
-        assert_eq!((copies.kept.len(), copies.bytes), (4, BYTES));
+        let mut copies = SharedCopies::new(64);
+        let long = vec![0u32; (1 << 20) / PART / size_of::<u32>()];
+        let held: Vec<_> = (0..20).map(|_| copy(&mut copies, &long)).collect();
+        assert_eq!((copies.kept.len(), copies.bytes), (PART, 1 << 20));
         drop(held);
         let held: Vec<_> = (0..300).map(|_| copy(&mut copies, &[1])).collect();
-        assert!(copies.kept.len() <= MOST && copies.bytes <= BYTES);
+        assert!(copies.kept.len() <= MOST && copies.bytes <= 1 << 20);
         assert!(held.iter().all(|one| one[..] == [1]));
+    }
+
+    #[test]
+    fn after_long_messages_short_ones_find_their_vectors_again() {
+        let mut copies = SharedCopies::new(64);
+        let long = vec![0u32; (1 << 20) / PART / size_of::<u32>()];
+        drop(
+            (0..20)
+                .map(|_| copy(&mut copies, &long))
+                .collect::<Vec<_>>(),
+        );
+        copy(&mut copies, &vec![0; 1 << 20]);
+        window(&mut copies, &[1; 1024]);
+        window(&mut copies, &[1; 1024]);
+        assert_eq!(window(&mut copies, &[1; 1024]), 0);
+    }
+
+    #[test]
+    fn a_message_that_is_not_received_for_long_keeps_no_other_from_being_used_again() {
+        let mut copies = SharedCopies::new(2);
+        let _late = copy(&mut copies, &[9]);
+        window(&mut copies, &[1; 1024]);
+        window(&mut copies, &[1; 1024]);
+        assert_eq!(window(&mut copies, &[1; 1024]), 0);
+        assert_eq!(copies.kept.len(), 65);
     }
 }

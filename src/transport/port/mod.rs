@@ -70,7 +70,7 @@ impl Port {
     ) -> Self {
         let inbox = RefCell::new(inbox);
         let recorder = fabric.recorder(me);
-        let run = Cell::new(fabric.run());
+        let (run, ranks) = (Cell::new(fabric.run()), fabric.endpoints.len());
         Port {
             endpoint: fabric.endpoints[me].clone(),
             fabric,
@@ -84,7 +84,7 @@ impl Port {
             spins: Cell::new(SPINS),
             lending: Cell::new(SPINS),
             started: StartedCalls::default(),
-            shared_copies: RefCell::default(),
+            shared_copies: RefCell::new(SharedCopies::new(ranks)),
             copies: Copies::default(),
         }
     }
@@ -105,7 +105,7 @@ impl Port {
         let Ok(mut inbox) = self.inbox.try_borrow_mut() else {
             return;
         };
-        self.shared_copies.take();
+        self.shared_copies.borrow_mut().clear();
         let left = inbox.leave(&*self.fabric);
         left.into_iter()
             .for_each(|packet| self.fabric.put_back(self.me, packet));
