@@ -24,10 +24,10 @@ use super::table::{Object, table};
 use super::{compare, simulate};
 use which::{Which, which};
 
-/// Compute how long algorithms take by their closed forms: steps of a start-up, elements moved, elements folded.
+/// Compute the times of algorithms by their closed forms.
 ///
-/// Pipelines have the number of segments, and hybrids the stages of halving, with which they are fastest, unless
-/// --algorithm names a number. Roots are rank 0. Without --alpha, --beta and --gamma a message takes 200 ns and 0.1 ns a
+/// A closed form counts steps of a start-up, elements moved and elements folded. Pipelines have the number of segments,
+/// and hybrids the stages of halving, with which they are fastest, unless --algorithm names a number. Roots are rank 0. Without --alpha, --beta and --gamma a message takes 200 ns and 0.1 ns a
 /// byte, and a fold 0.2 ns: round figures, not a measurement.
 ///
 /// With --efficiency E: how large a problem must be to keep as many ranks busy for that share of their time (its
@@ -38,8 +38,8 @@ use which::{Which, which};
 #[command(after_help = "\
 Examples:
   rankfold cost all_reduce --ranks 64 --plot costs.svg
-  rankfold cost broadcast --algorithm binomial,chain:segments=best --bytes 1Mi --ranks 2..1000 --plot ranks.svg
-  rankfold cost all_reduce --ranks 64 --bytes 64Ki --over stages --plot stages.svg
+  rankfold cost broadcast --algorithm chain:segments=best --bytes 1Mi
+  rankfold cost all_reduce --ranks 64 --over stages --plot stages.svg
   rankfold cost broadcast --efficiency 0.8 --ranks 2..64")]
 pub struct Arguments {
     /// The collective.
