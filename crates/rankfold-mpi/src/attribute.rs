@@ -30,6 +30,8 @@ struct Key {
     functions: Functions,
     /// The world and rank of each thread that has it.
     made_by: BTreeSet<(usize, usize)>,
+    /// Those that have freed it, and not made it again.
+    freed_by: BTreeSet<(usize, usize)>,
     freed: bool,
 }
 
@@ -54,15 +56,16 @@ pub(crate) fn create(rank: &Rank, functions: Functions) -> c_int {
             .position(|key| same(key) && !key.made_by.contains(&me))
     };
     let at = lost.or_else(shared).unwrap_or_else(|| {
-        let (made_by, freed) = (BTreeSet::new(), false);
         keys.push(Key {
             functions,
-            made_by,
-            freed,
+            made_by: BTreeSet::new(),
+            freed_by: BTreeSet::new(),
+            freed: false,
         });
         keys.len() - 1
     });
     keys[at].made_by.insert(me);
+    keys[at].freed_by.remove(&me);
     keys[at].freed &= lost.is_none();
     FIRST + at as c_int
 }
@@ -70,17 +73,30 @@ pub(crate) fn create(rank: &Rank, functions: Functions) -> c_int {
 /// Forgets which keys a rank made, when it ends.
 pub(crate) fn forget(rank: &Rank) {
     let mut keys = KEYS.lock().expect("no thread panics with it");
-    keys.iter_mut()
-        .for_each(|key| _ = key.made_by.remove(&id(rank)));
+    for key in keys.iter_mut() {
+        key.made_by.remove(&id(rank));
+        key.freed_by.remove(&id(rank));
+    }
 }
 
 pub(crate) fn free(rank: &Rank, key: c_int) -> Out {
-    functions(key)?;
+    usable(rank, key)?;
     let mut keys = KEYS.lock().expect("no thread panics with it");
     let key = &mut keys[(key - FIRST) as usize];
     key.made_by.remove(&id(rank));
+    key.freed_by.insert(id(rank));
     key.freed = true;
     Ok(())
+}
+
+/// Refuses a key that is none, or that this rank has freed.
+fn usable(rank: &Rank, key: c_int) -> Out {
+    functions(key)?;
+    let keys = KEYS.lock().expect("no thread panics with it");
+    let freed = keys[(key - FIRST) as usize].freed_by.contains(&id(rank));
+    require(!freed, MPI_ERR_KEYVAL, || {
+        format!("the key {key} of an attribute was freed")
+    })
 }
 
 fn functions(key: c_int) -> Out<Functions> {
@@ -99,7 +115,7 @@ pub(crate) fn set(
     key: c_int,
     value: *mut c_void,
 ) -> Out {
-    functions(key)?;
+    usable(rank, key)?;
     delete_one(rank, caller, comm, key)?;
     comm.attributes
         .borrow_mut()

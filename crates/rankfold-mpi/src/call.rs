@@ -5,6 +5,7 @@ use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::without_provenance_mut;
 use std::rc::Rc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::*;
 use crate::comm::Communicator;
@@ -14,6 +15,27 @@ use crate::line;
 use crate::memory::Caller;
 use crate::rank::{Phase, Rank, current};
 use crate::report::Stop;
+
+/// How many ranks of this process have called `MPI_Init`, and how many `MPI_Finalize`: for threads that are no ranks.
+static BEGUN: AtomicUsize = AtomicUsize::new(0);
+static FINALIZED: AtomicUsize = AtomicUsize::new(0);
+
+/// What `MPI_Initialized` says on a thread.
+pub(crate) fn is_initialised(rank: Option<&Rank>) -> bool {
+    // Relaxed: a thread that must see it learned of it from the rank.
+    let any = || BEGUN.load(Ordering::Relaxed) > 0;
+    rank.map_or_else(any, |rank| rank.phase.get() != Phase::BeforeInit)
+}
+
+/// What `MPI_Finalized` says on a thread: on one that is no rank, whether all ranks have called it.
+pub(crate) fn is_finalised(rank: Option<&Rank>) -> bool {
+    // Relaxed: as above.
+    let all = || {
+        let ended = FINALIZED.load(Ordering::Relaxed);
+        ended > 0 && ended == BEGUN.load(Ordering::Relaxed)
+    };
+    rank.map_or_else(all, |rank| rank.phase.get() == Phase::Finalized)
+}
 
 /// Runs a call on a communicator, or on none.
 pub(crate) fn enter(
@@ -28,7 +50,17 @@ pub(crate) fn enter(
     let outcome = match rank.phase.get() {
         Phase::Running => {
             rank.shared.enters(rank.me(), name);
-            run(&rank, name, body)
+            run(&rank, name, |rank| {
+                let has_freed = !rank.freed.borrow().is_empty();
+                if has_freed {
+                    crate::request::sweep_freed(rank, caller)?;
+                }
+                let result = body(rank);
+                if has_freed && result.is_ok() {
+                    crate::request::sweep_freed(rank, caller)?;
+                }
+                result
+            })
         }
         phase => Err(out_of_phase(phase)),
     };
@@ -105,6 +137,7 @@ pub(crate) fn initialise(
     let outcome = match rank.phase.get() {
         Phase::BeforeInit => {
             rank.phase.set(Phase::Running);
+            BEGUN.fetch_add(1, Ordering::Relaxed);
             run(&rank, name, body)
         }
         Phase::Running => Err(failure(MPI_ERR_OTHER, "it is called a second time")),
@@ -128,8 +161,10 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         return error.class;
     }
     rank.shared.enters(rank.me(), NAME);
-    let deleted = crate::attribute::delete_all(&rank, caller, &rank.alone);
+    let freed = crate::request::sweep_freed(&rank, caller);
+    let deleted = freed.and(crate::attribute::delete_all(&rank, caller, &rank.alone));
     rank.phase.set(Phase::Finalized);
+    FINALIZED.fetch_add(1, Ordering::Relaxed);
     let leaks = rank.leaks();
     if !leaks.is_empty() {
         rank.shared.remark(format!(

@@ -61,14 +61,20 @@ pub(crate) fn exclude(of: &Group, list: &[c_int]) -> Out<Group> {
 pub(crate) fn ranges(ranges: &[[c_int; 3]]) -> Out<Vec<c_int>> {
     let mut all = Vec::new();
     for [first, last, stride] in ranges {
-        let steps = last.checked_sub(*first).filter(|_| *stride != 0);
-        let steps =
-            steps.ok_or_else(|| failure(MPI_ERR_ARG, "the stride of a range is 0"))? / stride;
-        let fits = (0..1 << 20).contains(&steps);
-        require(fits, MPI_ERR_ARG, || {
+        require(*stride != 0, MPI_ERR_ARG, || {
+            "the stride of a range is 0".into()
+        })?;
+        // In 64 bits nothing overflows.
+        let [start, end, by] = [*first, *last, *stride].map(i64::from);
+        let is_forward = end == start || (end > start) == (by > 0);
+        let steps = (end - start) / by;
+        require(is_forward, MPI_ERR_ARG, || {
             format!("the range from {first} to {last} by {stride} has no rank")
         })?;
-        all.extend((0..=steps).map(|step| first + step * stride));
+        require(steps < 1 << 20, MPI_ERR_ARG, || {
+            format!("the range from {first} to {last} by {stride} has more ranks than any group")
+        })?;
+        all.extend((0..=steps).map(|step| (start + step * by) as c_int));
     }
     Ok(all)
 }

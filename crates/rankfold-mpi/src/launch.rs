@@ -95,6 +95,10 @@ impl Shared {
     }
 
     fn ends(&self, rank: usize, outcome: Outcome<(), String>) {
+        #[cfg(feature = "exports")]
+        if let Outcome::Failed(why) = &outcome {
+            crate::watch::note_failure(rank, why);
+        }
         self.ended.lock().expect("no thread panics with it")[rank].get_or_insert(outcome);
         self.has_ended.notify_all();
     }
@@ -222,7 +226,7 @@ impl Program {
 }
 
 /// As large as that of a process's main thread.
-const STACK: usize = 8 << 20;
+pub(crate) const STACK: usize = 8 << 20;
 
 fn settle(shared: &Shared, report: &Report<(), String>) -> Result<(), Failed> {
     let remarks = shared.remarks.lock().expect("no thread panics with it");

@@ -40,6 +40,8 @@ mod reduction;
 mod report;
 mod request;
 mod topology;
+#[cfg(feature = "exports")]
+pub mod watch;
 
 pub use header::header;
 pub use launch::{Failed, Program, launch, run};

@@ -154,6 +154,9 @@ pub(crate) fn buffer(at: *mut std::ffi::c_void, number: c_int, of: &Datatype) ->
     require(!needed || at != MPI_IN_PLACE, MPI_ERR_BUFFER, || {
         "the buffer is MPI_IN_PLACE, which this argument does not take".into()
     })?;
+    require(of.fits(count), MPI_ERR_COUNT, || {
+        format!("a buffer of {number} elements is larger than the address space")
+    })?;
     Ok(Buffer {
         at: at.cast(),
         count,
@@ -255,7 +258,7 @@ pub(crate) fn isend(
     let To(Some(peer), tag) = to else {
         return Ok(Pending::done(Stat::EMPTY).sending());
     };
-    let mut message = Vec::with_capacity(HEAD + data.bytes());
+    let mut message = Vec::new();
     encode(caller, data, &mut message)?;
     let request = match mode {
         Mode::Synchronous => comm.comm.issend(peer, tag, message)?,
@@ -275,6 +278,9 @@ pub(crate) fn isend(
     )
 }
 
+/// Up to this length a buffer for messages is as long as the program's.
+const LARGE: usize = 1 << 16;
+
 pub(crate) fn recv(
     rank: &Rank,
     caller: &Caller,
@@ -287,6 +293,15 @@ pub(crate) fn recv(
     };
     let room = HEAD + into.bytes();
     rank.with_scratch(|message| {
+        if message.len() < room && room > LARGE {
+            // The message may be much shorter than the buffer: it costs what it needs.
+            let (came, status) = comm.comm.recv::<Byte>(source, tag)?;
+            let stat = decode(caller, &came, into).map(|_| Stat::of(&status));
+            if came.len() > message.len() {
+                *message = came;
+            }
+            return stat;
+        }
         if message.len() < room {
             message.resize(room, Byte::ZERO);
         }

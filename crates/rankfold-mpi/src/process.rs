@@ -1,4 +1,4 @@
-//! What ends a process, and here ends a rank: `exit`, `abort` and signals of a program in C.
+//! What ends a process, and here ends a rank: `exit` and its kin, `abort`, and signals of a program in C.
 //!
 //! `rankfold-mpicc` links a program such that its calls of these functions come here.
 //!
@@ -7,54 +7,124 @@
 //! The functions are called by programs in C with the types that C's standard gives them. A signal that is handled was
 //! raised by an instruction of the thread that runs the handler, so that it interrupts the program's own code, or a copy
 //! from or to a buffer of the program.
-#![allow(unsafe_code)]
+#![allow(unsafe_code, non_snake_case)]
 
+use std::cell::Cell;
 use std::ffi::{c_int, c_void};
 
 use rankfold::Outcome;
 
-use crate::launch::end;
+use crate::launch::{STACK, end};
 use crate::rank::{Phase, Rank, current};
+use crate::watch;
+
+/// `struct sigaction` of Linux.
+#[repr(C)]
+struct Action {
+    handler: usize,
+    mask: [u64; 16],
+    flags: c_int,
+    restorer: usize,
+}
+
+/// The beginning of `siginfo_t` of Linux.
+#[repr(C)]
+struct Info {
+    numbers: [c_int; 4],
+    address: usize,
+}
+
+/// `stack_t` of Linux.
+#[repr(C)]
+struct SignalStack {
+    at: *mut c_void,
+    flags: c_int,
+    len: usize,
+}
+
+const SA_SIGINFO: c_int = 4;
+const SA_ONSTACK: c_int = 0x0800_0000;
 
 unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
-    #[link_name = "signal"]
-    fn set_signal(number: c_int, handler: usize) -> usize;
+    fn sigaction(number: c_int, new: *const Action, old: *mut Action) -> c_int;
+    fn sigaltstack(new: *const SignalStack, old: *mut SignalStack) -> c_int;
     #[link_name = "_exit"]
     fn exit_now(code: c_int) -> !;
 }
 
-/// Signals that an instruction of the program raises, and their names.
-const SIGNALS: [(c_int, &str); 4] = [(4, "SIGILL"), (7, "SIGBUS"), (8, "SIGFPE"), (11, "SIGSEGV")];
+/// Signals that the program raises itself, and their names.
+const SIGNALS: [(c_int, &str); 5] = [
+    (4, "SIGILL"),
+    (6, "SIGABRT"),
+    (7, "SIGBUS"),
+    (8, "SIGFPE"),
+    (11, "SIGSEGV"),
+];
+
+thread_local! {
+    /// An address near the beginning of the rank's stack.
+    static TOP: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The name of a signal.
+pub(crate) fn name_of(number: c_int) -> &'static str {
+    let found = SIGNALS.iter().find(|(signal, _)| *signal == number);
+    found.map_or("a signal", |(_, name)| name)
+}
 
 fn flush() {
     // SAFETY: null flushes all streams.
     unsafe { fflush(std::ptr::null_mut()) };
 }
 
-/// How a rank ends that calls `exit`.
-fn exited(rank: &Rank, code: c_int) -> Outcome<(), String> {
+/// How a rank ends that calls one of these functions.
+fn exited(rank: &Rank, call: &str, code: c_int) -> Outcome<(), String> {
     match (code, rank.phase.get()) {
-        (0, Phase::Running) => Outcome::Failed("it called exit(0) without MPI_Finalize".into()),
-        (0, _) => Outcome::Returned(()),
-        _ => Outcome::Failed(format!("it called exit({code})")),
+        (0, Phase::Finalized) => Outcome::Returned(()),
+        (0, _) => Outcome::Failed(format!(
+            "it called {call}(0) without MPI_Finalize{}",
+            place()
+        )),
+        _ => Outcome::Failed(format!("it called {call}({code}){}", place())),
+    }
+}
+
+/// The line of the program, if it is known.
+fn place() -> String {
+    crate::line::of_the_program().map_or_else(String::new, |place| format!(" at {place}"))
+}
+
+fn exit_as(call: &str, code: c_int) -> ! {
+    flush();
+    match current() {
+        Some(rank) => end(&rank, exited(&rank, call, code)),
+        None => std::process::exit(code),
     }
 }
 
 /// `exit` of a program in C.
 #[unsafe(no_mangle)]
 pub extern "C" fn __wrap_exit(code: c_int) -> ! {
-    flush();
-    match current() {
-        Some(rank) => end(&rank, exited(&rank, code)),
-        None => std::process::exit(code),
-    }
+    exit_as("exit", code)
 }
 
 /// `_exit` of a program in C.
 #[unsafe(no_mangle)]
 pub extern "C" fn __wrap__exit(code: c_int) -> ! {
-    __wrap_exit(code)
+    exit_as("_exit", code)
+}
+
+/// `_Exit` of a program in C.
+#[unsafe(no_mangle)]
+pub extern "C" fn __wrap__Exit(code: c_int) -> ! {
+    exit_as("_Exit", code)
+}
+
+/// `quick_exit` of a program in C.
+#[unsafe(no_mangle)]
+pub extern "C" fn __wrap_quick_exit(code: c_int) -> ! {
+    exit_as("quick_exit", code)
 }
 
 /// `abort` of a program in C.
@@ -62,40 +132,74 @@ pub extern "C" fn __wrap__exit(code: c_int) -> ! {
 pub extern "C" fn __wrap_abort() -> ! {
     flush();
     match current() {
-        Some(rank) => end(&rank, Outcome::Failed("it called abort".into())),
+        Some(rank) => end(
+            &rank,
+            Outcome::Failed(format!("it called abort{}", place())),
+        ),
         None => std::process::abort(),
     }
 }
 
-extern "C" fn on_signal(number: c_int) {
-    let name = SIGNALS
-        .iter()
-        .find(|(signal, _)| *signal == number)
-        .map_or("a signal", |(_, name)| name);
-    match current() {
-        Some(rank) => {
-            let place = crate::line::of_the_program()
-                .map_or_else(String::new, |place| format!(" at {place}"));
-            end(
-                &rank,
-                Outcome::Failed(format!("it was ended by {name}{place}")),
-            )
-        }
+extern "C" fn on_signal(number: c_int, info: *const Info, _context: *const c_void) {
+    let Some(rank) = current() else {
         // SAFETY: it ends the process.
-        None => unsafe { exit_now(128 + number) },
+        unsafe { exit_now(128 + number) }
+    };
+    // What follows may wait for a lock that this thread holds.
+    watch::note_signal(rank.me(), number);
+    // SAFETY: the kernel passes what it knows of the signal.
+    let address = unsafe { (*info).address };
+    let name = name_of(number);
+    let what = match is_beyond_stack(number, address) {
+        true => format!("{name}: its stack of {} MiB is full", STACK >> 20),
+        false => format!("{name}{}", place()),
+    };
+    end(&rank, Outcome::Failed(format!("it was ended by {what}")))
+}
+
+/// Whether a fault was at the end of the stack of this rank.
+fn is_beyond_stack(number: c_int, address: usize) -> bool {
+    const NEAR: usize = 1 << 20;
+    let end = TOP.get().saturating_sub(STACK);
+    name_of(number) == "SIGSEGV" && end > 0 && address.abs_diff(end) < NEAR
+}
+
+/// From now on a signal that the program raises ends its rank alone.
+pub fn handle_signals() {
+    let action = Action {
+        handler: (on_signal as *const ()).expose_provenance(),
+        mask: [0; 16],
+        flags: SA_SIGINFO | SA_ONSTACK,
+        restorer: 0,
+    };
+    for (number, _) in SIGNALS {
+        // SAFETY: the handler takes the three arguments that the flag asks for.
+        unsafe { sigaction(number, &action, std::ptr::null_mut()) };
     }
 }
 
-/// From now on a signal that an instruction raises ends its rank alone.
-pub fn handle_signals() {
-    for (number, _) in SIGNALS {
-        // SAFETY: the handler is a function of one number, which C's `signal` asks for.
-        unsafe { set_signal(number, (on_signal as *const ()).expose_provenance()) };
-    }
+/// Gives the thread of a rank a stack for signals, which tells a full stack too. It is never freed.
+pub fn prepare_thread() {
+    let here = 0u8;
+    TOP.set((&raw const here).addr());
+    let room = vec![0u128; 1 << 15].leak();
+    let stack = SignalStack {
+        at: room.as_mut_ptr().cast(),
+        flags: 0,
+        len: size_of_val(room),
+    };
+    // SAFETY: the memory is this thread's alone from now on.
+    unsafe { sigaltstack(&stack, std::ptr::null_mut()) };
 }
 
 /// The addresses of these functions, so that a program that loads others links to them.
-pub fn addresses() -> [usize; 3] {
-    let all: [*const (); 3] = [__wrap_exit as _, __wrap__exit as _, __wrap_abort as _];
+pub fn addresses() -> [usize; 5] {
+    let all: [*const (); 5] = [
+        __wrap_exit as _,
+        __wrap__exit as _,
+        __wrap__Exit as _,
+        __wrap_quick_exit as _,
+        __wrap_abort as _,
+    ];
     all.map(<*const ()>::addr)
 }

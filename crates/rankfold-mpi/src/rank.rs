@@ -17,7 +17,7 @@ use crate::launch::Shared;
 use crate::memory::Byte;
 use crate::op::Op;
 use crate::p2p::Reserved;
-use crate::request::Entry;
+use crate::request::{Entry, Pending};
 
 /// Between which calls a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,6 +52,8 @@ pub(crate) struct Rank {
     pub blamed: Cell<usize>,
     /// Buffered sends that have found no room yet, and requests that were freed.
     pub detached: RefCell<Vec<Request<'static, crate::request::Part>>>,
+    /// Receives and collectives that were freed before they were over.
+    pub freed: RefCell<Vec<Pending>>,
     pub scratch: Cell<Vec<Byte>>,
     /// The text of the last error of each class.
     pub texts: RefCell<BTreeMap<c_int, String>>,
@@ -99,6 +101,7 @@ impl Rank {
             buffer: Cell::new(None),
             blamed: Cell::new(0),
             detached: RefCell::default(),
+            freed: RefCell::default(),
             scratch: Cell::default(),
             texts: RefCell::default(),
             added: RefCell::default(),

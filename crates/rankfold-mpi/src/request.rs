@@ -410,7 +410,10 @@ pub(crate) fn free(rank: &Rank, request: MPI_Request) -> Out {
         .as_mut()
         .map_err(|why| bad(MPI_ERR_REQUEST, "request", request.addr(), *why))?;
     if let Some(pending) = entry.take() {
-        rank.detached.borrow_mut().extend(pending.open);
+        match pending.is_send {
+            true => rank.detached.borrow_mut().extend(pending.open),
+            false => rank.freed.borrow_mut().push(pending),
+        }
     }
     Ok(())
 }
@@ -420,4 +423,27 @@ pub(crate) fn sweep_detached(rank: &Rank) {
     let mut detached = rank.detached.take();
     detached.retain_mut(|request| matches!(request.test(), Ok(None)));
     rank.detached.borrow_mut().extend(detached);
+}
+
+/// Fills the buffers of receives, and of other operations, that were freed and are over.
+///
+/// # Errors
+///
+/// Those of the first that failed.
+pub(crate) fn sweep_freed(rank: &Rank, caller: &Caller) -> Out {
+    let mut result = Ok(());
+    let mut open = Vec::new();
+    for mut pending in rank.freed.take() {
+        let ended = match pending.test() {
+            Ok(false) => {
+                open.push(pending);
+                continue;
+            }
+            Ok(true) => pending.end(rank, caller).map(drop),
+            Err(error) => Err(error.into()),
+        };
+        result = result.and(ended);
+    }
+    rank.freed.borrow_mut().extend(open);
+    result
 }

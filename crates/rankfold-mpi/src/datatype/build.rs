@@ -9,7 +9,7 @@ use super::decode::Made;
 use super::signature::Signature;
 use super::{Datatype, Segment, Type, add, of};
 use crate::abi::*;
-use crate::error::{Out, count, failure, require};
+use crate::error::{Failure, Out, count, failure, require};
 
 /// `len` elements of a datatype, one after the other, at a place.
 pub(crate) struct Block<'t> {
@@ -19,7 +19,7 @@ pub(crate) struct Block<'t> {
 }
 
 /// No datatype has more segments: each takes 16 bytes.
-const MOST: usize = 1 << 24;
+pub(super) const MOST: usize = 1 << 24;
 
 #[derive(Default)]
 struct Flat {
@@ -47,11 +47,33 @@ impl Flat {
         }
     }
 
+    /// Adds a block to size and bounds; `None` if one of its places is beyond the address space.
+    fn cover(&mut self, block: &Block<'_>) -> Option<()> {
+        let Block { at, len, of } = *block;
+        let bytes = of.size.checked_mul(len)?;
+        let size = self.size.checked_add(bytes)?;
+        isize::try_from(size).ok()?;
+        let reach = of.extent().checked_mul(isize::try_from(len - 1).ok()?)?;
+        let other = at.checked_add(reach)?;
+        let (first, end) = (at.min(other), at.max(other));
+        let (lb, ub) = (first.checked_add(of.lb)?, end.checked_add(of.ub)?);
+        let (true_lb, true_ub) = of.true_bounds();
+        first.checked_add(true_lb)?;
+        end.checked_add(true_ub)?;
+        let (low, high) = self.bounds.unwrap_or((lb, ub));
+        let (low, high) = (low.min(lb), high.max(ub));
+        high.checked_sub(low)?;
+        self.size = size;
+        self.bounds = Some((low, high));
+        Some(())
+    }
+
     fn block(&mut self, block: &Block<'_>) -> Out {
         let Block { at, len, of } = *block;
         if len == 0 {
             return Ok(());
         }
+        self.cover(block).ok_or_else(beyond)?;
         let (extent, last) = (of.extent(), (len - 1) as isize);
         match of.is_dense() {
             true => self.segment(at, of.size * len),
@@ -65,11 +87,6 @@ impl Flat {
                 }
             }
         }
-        self.size += of.size * len;
-        let (first, end) = (at.min(at + last * extent), at.max(at + last * extent));
-        let (lb, ub) = (first + of.lb, end + of.ub);
-        let (low, high) = self.bounds.unwrap_or((lb, ub));
-        self.bounds = Some((low.min(lb), high.max(ub)));
         self.align = self.align.max(of.align);
         self.resized |= of.resized;
         Ok(())
@@ -126,7 +143,11 @@ impl Flat {
     }
 }
 
-fn too_many() -> String {
+pub(super) fn beyond() -> Failure {
+    failure(MPI_ERR_ARG, "the datatype is larger than the address space")
+}
+
+pub(super) fn too_many() -> String {
     format!("the datatype has more than {MOST} parts")
 }
 
@@ -171,8 +192,10 @@ fn flat(blocks: &[Block<'_>]) -> Out<Flat> {
 pub(crate) fn structure(made: Made, blocks: &[Block<'_>]) -> Out<MPI_Datatype> {
     let mut flat = flat(blocks)?;
     if let Some((lb, ub)) = flat.bounds.filter(|_| !flat.resized) {
-        let extent = (ub - lb) as usize;
-        flat.bounds = Some((lb, lb + extent.next_multiple_of(flat.align.max(1)) as isize));
+        let extent = ((ub - lb) as usize).checked_next_multiple_of(flat.align.max(1));
+        let extent = extent.and_then(|extent| isize::try_from(extent).ok());
+        let end = extent.and_then(|extent| lb.checked_add(extent));
+        flat.bounds = Some((lb, end.ok_or_else(beyond)?));
     }
     Ok(add(flat.datatype(made)))
 }
@@ -204,12 +227,19 @@ pub(crate) fn strided(
     (number, len, stride): (usize, usize, isize),
     of: &Datatype,
 ) -> Out<MPI_Datatype> {
-    let block = |i: usize| Block {
-        at: i as isize * stride,
-        len,
-        of,
+    let whole = isize::try_from(len).ok();
+    let is_one_block = whole.and_then(|len| len.checked_mul(of.extent())) == Some(stride);
+    if number > MOST && is_one_block {
+        let len = number.checked_mul(len).ok_or_else(beyond)?;
+        return blocks(made, &[Block { at: 0, len, of }]);
+    }
+    require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;
+    let block = |i: usize| {
+        let at = (i as isize).checked_mul(stride).ok_or_else(beyond)?;
+        Ok(Block { at, len, of })
     };
-    blocks(made, &(0..number).map(block).collect::<Vec<_>>())
+    let all: Out<Vec<_>> = (0..number).map(block).collect();
+    blocks(made, &all?)
 }
 
 /// Blocks of lengths at places in bytes.
@@ -292,12 +322,17 @@ pub(crate) fn subarray(made: Made, it: &Subarray<'_>, of: &Datatype) -> Out<MPI_
         } else {
             range
         };
+        let next = stride.checked_mul(sizes[*dimension] as isize);
+        let next = next.ok_or_else(beyond)?;
+        let number = places.len().saturating_mul(steps.len());
+        require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;
+        // Each step is within the dimension, whose length did not overflow.
         let steps: Vec<isize> = steps.map(|step| step as isize * stride).collect();
         places = steps
             .iter()
             .flat_map(|step| places.iter().map(move |at| at + step))
             .collect();
-        stride *= sizes[*dimension] as isize;
+        stride = next;
     }
     let len = part[fastest] as usize;
     let all: Vec<_> = places.into_iter().map(|at| Block { at, len, of }).collect();

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 
 use super::Datatype;
-use super::build::{Block, blocks_within};
+use super::build::{Block, MOST, beyond, blocks_within, too_many};
 use super::decode::Made;
 use crate::abi::*;
 use crate::error::{Out, failure, require};
@@ -99,13 +99,17 @@ pub(crate) fn create(made: Made, it: &Distribution, of: &Datatype) -> Out<MPI_Da
     // From the dimension that varies fastest on.
     let (mut places, mut stride) = (vec![0isize], of.extent());
     for dimension in dimensions {
+        let next = stride.checked_mul(it.sizes[dimension] as isize);
+        let next = next.ok_or_else(beyond)?;
         let steps = it.indices(dimension, coords[dimension])?;
+        let number = places.len().saturating_mul(steps.len());
+        require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;
         let at = |step: &c_int| *step as isize * stride;
         places = steps
             .iter()
             .flat_map(|step| places.iter().map(move |place| place + at(step)))
             .collect();
-        stride *= it.sizes[dimension] as isize;
+        stride = next;
     }
     let all: Vec<_> = places
         .into_iter()

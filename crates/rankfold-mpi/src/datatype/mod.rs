@@ -52,6 +52,14 @@ impl Datatype {
         self.ub - self.lb
     }
 
+    /// Whether some elements of it fit the address space, in a buffer and in a message.
+    pub(crate) fn fits(&self, count: usize) -> bool {
+        const MOST: usize = isize::MAX.cast_unsigned() - 64;
+        let lengths = [self.size, self.extent().unsigned_abs()];
+        let fits = |len: usize| len.checked_mul(count).is_some_and(|all| all <= MOST);
+        lengths.into_iter().all(fits)
+    }
+
     /// First byte and end of what it really covers.
     pub(crate) fn true_bounds(&self) -> (isize, isize) {
         let first = self.segments.iter().map(|segment| segment.at).min();

@@ -3,7 +3,8 @@
 use std::ptr;
 
 use super::{Datatype, Segment, Type};
-use crate::error::Out;
+use crate::abi::MPI_ERR_NO_MEM;
+use crate::error::{Out, failure};
 use crate::memory::{Byte, Caller};
 
 /// The address `by` bytes after the start of a buffer. From `MPI_BOTTOM`, which is null, it is that of `MPI_Get_address`.
@@ -31,7 +32,11 @@ impl Buffer<'_> {
     /// Appends its elements to a message.
     pub(crate) fn pack(&self, caller: &Caller, message: &mut Vec<Byte>) -> Out {
         let Buffer { at, count, of } = *self;
-        message.reserve(self.bytes());
+        let bytes = self.bytes();
+        message.try_reserve(bytes).map_err(|_| {
+            let why = format!("there is no memory for a message of {bytes} bytes");
+            failure(MPI_ERR_NO_MEM, why)
+        })?;
         if of.is_dense() {
             return caller.take(at, self.bytes(), message);
         }
@@ -65,7 +70,7 @@ impl Buffer<'_> {
 
     /// The same elements later in an array, or fewer.
     pub(crate) fn shifted(&self, elements: isize, count: usize) -> Self {
-        let at = place_in(self.at, elements * self.of.extent());
+        let at = place_in(self.at, elements.wrapping_mul(self.of.extent()));
         Buffer { at, count, ..*self }
     }
 }

@@ -6,7 +6,7 @@ use crate::abi::*;
 use crate::collective::Parts;
 use crate::datatype;
 use crate::datatype::pack::Place;
-use crate::error::{Out, count, failure};
+use crate::error::{Out, count, failure, require};
 use crate::memory::Caller;
 use crate::op::{self, Fold};
 use crate::p2p::{Stat, buffer};
@@ -50,6 +50,11 @@ pub(super) fn equal(
     ranks: usize,
 ) -> Out<(Place, Parts)> {
     let place = place(at, number, of)?;
+    let all = place.count.checked_mul(ranks);
+    let fits = all.is_some_and(|all| place.of.fits(all));
+    require(fits, MPI_ERR_COUNT, || {
+        format!("buffers of {number} elements for {ranks} ranks are larger than the address space")
+    })?;
     let parts = Parts::equal(ranks, place.count);
     Ok((place, parts))
 }

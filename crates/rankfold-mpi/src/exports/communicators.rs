@@ -27,7 +27,8 @@ super::calls! {
     fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) on comm |rank, caller| {
         caller.write(newcomm, comm::dup(rank, caller, comm)?)
     }
-    fn MPI_Comm_dup_with_info(comm: MPI_Comm, _info: MPI_Info, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+    fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+        super::infos::check(rank, info)?;
         caller.write(newcomm, comm::dup(rank, caller, comm)?)
     }
     /// The communicator is made at once: the request is complete.
@@ -38,7 +39,8 @@ super::calls! {
     fn MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) on comm |rank, caller| {
         caller.write(newcomm, comm::split(rank, comm, color, key)?)
     }
-    fn MPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, _info: MPI_Info, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+    fn MPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+        super::infos::check(rank, info)?;
         caller.write(newcomm, comm::split_type(rank, comm, split_type, key)?)
     }
     fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) on comm |rank, caller| {
@@ -82,8 +84,9 @@ super::calls! {
     fn MPI_Comm_get_parent(parent: *mut MPI_Comm) |_, caller| {
         caller.write(parent, MPI_COMM_NULL)
     }
-    fn MPI_Comm_set_info(comm: MPI_Comm, _info: MPI_Info) on comm |rank, _| {
-        rank.comm(comm).map(drop)
+    fn MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) on comm |rank, _| {
+        rank.comm(comm)?;
+        super::infos::check(rank, info)
     }
     fn MPI_Comm_get_info(comm: MPI_Comm, info: *mut MPI_Info) on comm |rank, caller| {
         rank.comm(comm)?;

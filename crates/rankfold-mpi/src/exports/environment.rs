@@ -7,10 +7,9 @@ use std::time::Instant;
 
 use super::arguments::flag;
 use crate::abi::*;
-use crate::call::{enter_anywhere, finalise, initialise};
+use crate::call::{enter_anywhere, finalise, initialise, is_finalised, is_initialised};
 use crate::error::failure;
 use crate::memory::Caller;
-use crate::rank::Phase;
 
 /// The functions that no macro defines.
 pub(crate) const SPECIAL: &[&str] = &[
@@ -99,10 +98,10 @@ pub unsafe extern "C" fn MPI_Finalize() -> c_int {
 
 anywhere! {
     fn MPI_Initialized(initialized: *mut c_int) |rank, caller| {
-        caller.write(initialized, flag(rank.is_some_and(|rank| rank.phase.get() != Phase::BeforeInit)))
+        caller.write(initialized, flag(is_initialised(rank)))
     }
     fn MPI_Finalized(finalized: *mut c_int) |rank, caller| {
-        caller.write(finalized, flag(rank.is_some_and(|rank| rank.phase.get() == Phase::Finalized)))
+        caller.write(finalized, flag(is_finalised(rank)))
     }
     fn MPI_Get_version(version: *mut c_int, subversion: *mut c_int) |_, caller| {
         caller.write(version, 3)?;
@@ -126,7 +125,8 @@ super::calls! {
         let written = caller.write_text(name, MPI_MAX_PROCESSOR_NAME as usize, PROCESSOR)?;
         caller.write(resultlen, written as c_int)
     }
-    fn MPI_Alloc_mem(size: MPI_Aint, _info: MPI_Info, baseptr: *mut c_void) |_, caller| {
+    fn MPI_Alloc_mem(size: MPI_Aint, info: MPI_Info, baseptr: *mut c_void) |rank, caller| {
+        super::infos::check(rank, info)?;
         let len = usize::try_from(size).map_err(|_| failure(MPI_ERR_ARG, format!("the size is {size}")))?;
         let at = allocate(len).ok_or_else(|| failure(MPI_ERR_NO_MEM, format!("there is no memory for {len} bytes")))?;
         caller.write(baseptr.cast::<*mut u8>(), at)

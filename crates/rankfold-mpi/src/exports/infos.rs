@@ -23,6 +23,14 @@ fn with<R>(rank: &Rank, info: MPI_Info, f: impl FnOnce(&mut Pairs) -> Out<R>) ->
     f(pairs.map_err(|why| bad(MPI_ERR_INFO, "info", info.addr(), why))?)
 }
 
+/// Refuses an info that was freed or never made; `MPI_INFO_NULL` is none, and fine.
+pub(super) fn check(rank: &Rank, info: MPI_Info) -> Out {
+    match info {
+        MPI_INFO_NULL => Ok(()),
+        _ => with(rank, info, |_| Ok(())),
+    }
+}
+
 fn key(caller: &Caller, key: *const c_char) -> Out<String> {
     let text = caller.text(key)?;
     let fits = (1..MPI_MAX_INFO_KEY as usize).contains(&text.len());

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Functions that end a process.
-const ENDS: [&str; 3] = ["exit", "_exit", "abort"];
+const ENDS: [&str; 5] = ["exit", "_exit", "_Exit", "quick_exit", "abort"];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();

@@ -37,8 +37,13 @@ fn run(arguments: &Arguments) -> ExitCode {
         }
     };
     rankfold_mpi::process::handle_signals();
+    let (files, folder) = objects.files();
+    if let Err(why) = rankfold_mpi::watch::start(files, folder) {
+        eprintln!("rankfold-mpirun: {why}");
+    }
     let (next, copies) = (AtomicUsize::new(0), objects.clone());
     let result = arguments.settings().run(move || {
+        rankfold_mpi::process::prepare_thread();
         // Relaxed: each rank takes another copy, whichever that is.
         let code = copies.call_main(next.fetch_add(1, Ordering::Relaxed));
         u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)

@@ -95,6 +95,17 @@ impl Objects {
         self.mains[copy](self.arguments.len() as c_int, pointers.as_ptr())
     }
 
+    /// The files of the copies, and their folder.
+    pub fn files(&self) -> (Vec<CString>, CString) {
+        let text = |path: &Path| {
+            CString::new(path.as_os_str().as_encoded_bytes())
+                .expect("it was opened, so has no zero")
+        };
+        let copies = 0..self.mains.len();
+        let files = copies.map(|rank| text(&self.folder.join(format!("rank-{rank}.so"))));
+        (files.collect(), text(&self.folder))
+    }
+
     /// Removes the files of the copies; what was loaded stays.
     pub fn remove_files(&self) {
         fs::remove_dir_all(&self.folder).ok();

@@ -1,0 +1,115 @@
+//! The end of a process whose ranks do not end: a rank that a signal ended may hold locks of the C library, and ranks that
+//! compute without calls of MPI never learn that another one has failed.
+//!
+//! # Why this is sound
+//!
+//! What is called here are functions of C's library with the types that POSIX gives them, on strings and bytes of this
+//! process. From the first failure on, the thread that watches neither allocates nor locks.
+#![allow(unsafe_code)]
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use crate::process::name_of;
+
+unsafe extern "C" {
+    fn write(file: c_int, bytes: *const c_void, len: usize) -> isize;
+    fn unlink(path: *const c_char) -> c_int;
+    fn rmdir(path: *const c_char) -> c_int;
+    #[link_name = "_exit"]
+    fn exit_now(code: c_int) -> !;
+}
+
+/// The rank and number of the first signal, and a bit that says that there is one.
+static SIGNAL: AtomicUsize = AtomicUsize::new(0);
+const IS_THERE: usize = 1 << 63;
+/// How the first rank failed, in a line.
+static FAILURE: OnceLock<String> = OnceLock::new();
+
+const TICK: Duration = Duration::from_millis(100);
+/// How many ticks the handler of a signal, and the other ranks after a failure, have.
+const FOR_HANDLER: u32 = 30;
+const FOR_OTHERS: u32 = 100;
+
+/// Notes that a signal ends a rank.
+pub(crate) fn note_signal(rank: usize, number: c_int) {
+    let signal = IS_THERE | rank << 8 | number as usize;
+    // Relaxed: the number is all that the watching thread reads.
+    _ = SIGNAL.compare_exchange(0, signal, Ordering::Relaxed, Ordering::Relaxed);
+}
+
+/// Notes how a rank failed.
+pub(crate) fn note_failure(rank: usize, why: &str) {
+    FAILURE.get_or_init(|| format!("rank {rank}: {why}"));
+}
+
+/// Starts the thread that ends the process if, after a failure, its ranks do not end. `files` and `folder` are removed
+/// then.
+///
+/// # Errors
+///
+/// The thread cannot start.
+pub fn start(files: Vec<CString>, folder: CString) -> std::io::Result<()> {
+    let thread = thread::Builder::new().name("watch".into());
+    thread
+        .spawn(move || {
+            watch();
+            for file in &files {
+                // SAFETY: a string.
+                unsafe { unlink(file.as_ptr()) };
+            }
+            // SAFETY: a string; and it ends the process.
+            unsafe {
+                rmdir(folder.as_ptr());
+                exit_now(report())
+            }
+        })
+        .map(drop)
+}
+
+/// Returns when the ranks have had their time.
+fn watch() {
+    let (mut in_handler, mut failed) = (0, 0);
+    while in_handler < FOR_HANDLER && failed < FOR_OTHERS {
+        thread::sleep(TICK);
+        let has_failed = FAILURE.get().is_some();
+        failed += u32::from(has_failed);
+        // Relaxed: as in `note_signal`.
+        let signalled = SIGNAL.load(Ordering::Relaxed) != 0;
+        in_handler += u32::from(signalled && !has_failed);
+    }
+}
+
+fn say(text: &str) {
+    // SAFETY: the bytes of a string.
+    unsafe { write(2, text.as_ptr().cast(), text.len()) };
+}
+
+fn say_number(number: usize) {
+    if number > 9 {
+        say_number(number / 10);
+    }
+    let digits = "0123456789";
+    say(&digits[number % 10..=number % 10]);
+}
+
+/// Prints what is known; returns the code of the process.
+fn report() -> c_int {
+    // Relaxed: as in `note_signal`.
+    let signal = SIGNAL.load(Ordering::Relaxed);
+    let (rank, number) = ((signal & !IS_THERE) >> 8, (signal & 0xff) as c_int);
+    match FAILURE.get() {
+        Some(line) => say(line),
+        None => {
+            say("rank ");
+            say_number(rank);
+            say(": it was ended by ");
+            say(name_of(number));
+        }
+    }
+    say("\nthe other ranks did not end\n");
+    if signal == 0 { 1 } else { 128 + number }
+}

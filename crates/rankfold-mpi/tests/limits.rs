@@ -1,0 +1,239 @@
+//! Arguments at the limits: sizes beyond the address space, ranges without ranks, handles that were freed, requests that
+//! are freed early, and calls on threads that are no ranks.
+
+mod support;
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use rankfold_mpi::Program;
+use rankfold_mpi::abi::*;
+use rankfold_mpi::exports::*;
+use support::{at, to, try_program};
+
+/// What a call returns that may fail. The test passes pointers to what the call reads and writes.
+macro_rules! code {
+    ($($call:tt)*) => {{
+        #[allow(clippy::macro_metavars_in_unsafe)]
+        // SAFETY: the pointers are to places of the test; a call that fails accesses no buffer.
+        unsafe { $($call)* }
+    }};
+}
+
+/// Runs the body on ranks whose errors are returned.
+fn with_errors(ranks: usize, body: impl Fn(usize) + Send + Sync + 'static) {
+    let returned = move |me, _| {
+        ok!(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
+        body(me);
+    };
+    try_program(Program::new(ranks), returned).unwrap();
+}
+
+fn contiguous(number: c_int, of: MPI_Datatype) -> MPI_Datatype {
+    let mut made = MPI_DATATYPE_NULL;
+    ok!(MPI_Type_contiguous(number, of, &mut made));
+    ok!(MPI_Type_commit(&mut made));
+    made
+}
+
+#[test]
+fn a_datatype_beyond_the_address_space_is_an_error() {
+    with_errors(1, |_| {
+        let large = contiguous(c_int::MAX, contiguous(c_int::MAX, MPI_BYTE));
+        let mut made = MPI_DATATYPE_NULL;
+        let (most, far) = (c_int::MAX, isize::MAX - 1);
+        for wrong in [
+            code!(MPI_Type_contiguous(4, large, &mut made)),
+            code!(MPI_Type_vector(2, 2, 2, large, &mut made)),
+            code!(MPI_Type_vector(3, 1, most, large, &mut made)),
+            code!(MPI_Type_create_hvector(3, 1, far, MPI_INT, &mut made)),
+            code!(MPI_Type_create_hvector(2, 1, far, MPI_INT, &mut made)),
+            code!(MPI_Type_create_struct(
+                2,
+                [1, 1].as_ptr(),
+                [-far, far].as_ptr(),
+                [MPI_INT; 2].as_ptr(),
+                &mut made
+            )),
+            code!(MPI_Type_create_struct(
+                1,
+                [4].as_ptr(),
+                [0].as_ptr(),
+                [large].as_ptr(),
+                &mut made
+            )),
+            code!(MPI_Type_create_hindexed(
+                1,
+                [1].as_ptr(),
+                [far].as_ptr(),
+                MPI_INT,
+                &mut made
+            )),
+            code!(MPI_Type_create_subarray(
+                3,
+                [most; 3].as_ptr(),
+                [1; 3].as_ptr(),
+                [0; 3].as_ptr(),
+                MPI_ORDER_C,
+                MPI_INT,
+                &mut made
+            )),
+            code!(MPI_Type_create_resized(large, far, 2, &mut made)),
+        ] {
+            assert_eq!(wrong, MPI_ERR_ARG);
+        }
+        assert_eq!(made, MPI_DATATYPE_NULL);
+        let mut size: MPI_Count = 0;
+        ok!(MPI_Type_size_x(large, &mut size));
+        assert_eq!(size, i64::from(most) * i64::from(most));
+    });
+}
+
+#[test]
+fn a_buffer_beyond_the_address_space_is_an_error() {
+    with_errors(1, |_| {
+        let large = contiguous(c_int::MAX, contiguous(c_int::MAX, MPI_BYTE));
+        let (mut a, mut b) = ([0u8; 8], [0u8; 8]);
+        let (world, from, into) = (MPI_COMM_WORLD, at(&a), to(&mut b));
+        let (none, both) = (ptr::null_mut(), to(&mut a));
+        for wrong in [
+            code!(MPI_Send(from, 4, large, 0, 0, world)),
+            code!(MPI_Recv(into, 4, large, 0, 0, world, none)),
+            code!(MPI_Bcast(into, 4, large, 0, world)),
+            code!(MPI_Allreduce(from, into, 4, large, MPI_SUM, world)),
+            code!(MPI_Allgather(from, 4, large, into, 4, large, world)),
+            code!(MPI_Sendrecv_replace(
+                both, 4, large, 0, 0, 0, 0, world, none
+            )),
+        ] {
+            assert_eq!(wrong, MPI_ERR_COUNT);
+        }
+        assert_eq!(code!(MPI_Send(from, 2, large, 0, 0, world)), MPI_ERR_NO_MEM);
+    });
+}
+
+#[test]
+fn a_receive_costs_what_its_message_needs() {
+    try_program(Program::new(2), |me, _| {
+        if me == 0 {
+            ok!(MPI_Send(at(&[7i32]), 1, MPI_INT, 1, 0, MPI_COMM_WORLD));
+            return;
+        }
+        let mut room: Vec<u8> = Vec::with_capacity(1 << 32);
+        let (count, mut status) = (1 << 30, support::no_status());
+        let into = room.as_mut_ptr().cast();
+        ok!(MPI_Recv(
+            into,
+            count,
+            MPI_INT,
+            0,
+            0,
+            MPI_COMM_WORLD,
+            &mut status
+        ));
+        let mut came = -1;
+        ok!(MPI_Get_count(&status, MPI_INT, &mut came));
+        assert_eq!(came, 1);
+    })
+    .unwrap();
+    let memory = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let most = memory.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let most = most.and_then(|text| text.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+    assert!(most.is_none_or(|kilobytes| kilobytes < 1 << 20), "{most:?}");
+}
+
+#[test]
+fn a_range_without_ranks_is_an_error() {
+    with_errors(3, |_| {
+        let (mut all, mut made) = (MPI_GROUP_NULL, MPI_GROUP_NULL);
+        ok!(MPI_Comm_group(MPI_COMM_WORLD, &mut all));
+        for range in [
+            [0, c_int::MIN, -1],
+            [0, c_int::MAX, 1],
+            [1, 0, 2],
+            [0, 1, -2],
+            [0, 0, 0],
+        ] {
+            let mut range = [range];
+            let wrong = code!(MPI_Group_range_incl(all, 1, range.as_mut_ptr(), &mut made));
+            assert_eq!(wrong, MPI_ERR_ARG, "{range:?}");
+        }
+        let mut back = [[2, 0, -2]];
+        ok!(MPI_Group_range_incl(all, 1, back.as_mut_ptr(), &mut made));
+        let mut size = -1;
+        ok!(MPI_Group_size(made, &mut size));
+        assert_eq!(size, 2);
+        ok!(MPI_Group_free(&mut made));
+        ok!(MPI_Group_free(&mut all));
+    });
+}
+
+#[test]
+fn a_receive_that_was_freed_still_fills_its_buffer() {
+    support::programs(|me, size| {
+        let (right, left) = ((me + 1) % size, (me + size - 1) % size);
+        let (right, left) = (right as c_int, left as c_int);
+        let (mut got, mut coming) = ([-1i32], MPI_REQUEST_NULL);
+        let into = to(&mut got);
+        ok!(MPI_Irecv(
+            into,
+            1,
+            MPI_INT,
+            left,
+            5,
+            MPI_COMM_WORLD,
+            &mut coming
+        ));
+        ok!(MPI_Request_free(&mut coming));
+        assert_eq!(coming, MPI_REQUEST_NULL);
+        ok!(MPI_Send(at(&[right]), 1, MPI_INT, right, 5, MPI_COMM_WORLD));
+        ok!(MPI_Barrier(MPI_COMM_WORLD));
+        assert_eq!(got, [me as i32]);
+    });
+}
+
+#[test]
+fn infos_and_keys_that_were_freed_are_errors() {
+    with_errors(2, |_| {
+        let mut info = MPI_INFO_NULL;
+        ok!(MPI_Info_create(&mut info));
+        let freed = info;
+        ok!(MPI_Info_free(&mut info));
+        let (mut comm, mut memory) = (MPI_COMM_NULL, ptr::null_mut::<c_void>());
+        for info in [freed, ptr::without_provenance_mut(0x1234_5678)] {
+            for wrong in [
+                code!(MPI_Comm_dup_with_info(MPI_COMM_WORLD, info, &mut comm)),
+                code!(MPI_Comm_set_info(MPI_COMM_WORLD, info)),
+                code!(MPI_Alloc_mem(8, info, (&raw mut memory).cast())),
+            ] {
+                assert_eq!(wrong, MPI_ERR_INFO);
+            }
+        }
+        ok!(MPI_Comm_set_info(MPI_COMM_WORLD, MPI_INFO_NULL));
+        let mut key = MPI_KEYVAL_INVALID;
+        ok!(MPI_Comm_create_keyval(
+            None,
+            None,
+            &mut key,
+            ptr::null_mut()
+        ));
+        let mut freed = key;
+        ok!(MPI_Comm_free_keyval(&mut key));
+        let set = code!(MPI_Comm_set_attr(MPI_COMM_WORLD, freed, ptr::null_mut()));
+        assert_eq!(set, MPI_ERR_KEYVAL);
+        assert_eq!(code!(MPI_Comm_free_keyval(&mut freed)), MPI_ERR_KEYVAL);
+    });
+}
+
+#[test]
+fn any_thread_may_ask_whether_mpi_is_initialised() {
+    try_program(Program::new(2), |_, _| {
+        let asked = std::thread::spawn(|| {
+            let mut there = -1;
+            ok!(MPI_Initialized(&mut there));
+            there
+        });
+        assert_eq!(asked.join().unwrap(), 1);
+    })
+    .unwrap();
+}
