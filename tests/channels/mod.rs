@@ -7,7 +7,7 @@ use std::process::Command;
 /// The variable that names the transport.
 const VARIABLE: &str = "RANKFOLD_TRANSPORT";
 /// The share of the repetitions that run over channels.
-const SHARE: f64 = 0.05;
+const SHARE: f64 = 0.02;
 
 /// The name of the test that calls [`again`], which does not run again itself.
 const ITSELF: &str = "all_of_it_holds_over_channels";
