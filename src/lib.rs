@@ -55,10 +55,10 @@
 //! | [`check`](mod@check) | runs a schedule on symbols and either proves it or names the fault |
 //! | [`simulate`](mod@simulate) | times a schedule on a LogGP machine, for a million ranks |
 //! | [`cost`] | the cost of algorithms in closed form: steps, loads, time; best segments, isoefficiency |
-//! | [`draw`] | trees, space-time diagrams and machines, as SVG and as text |
+//! | `draw` | trees, space-time diagrams and machines, as SVG and as text (feature `draw`) |
 //! | [`op`] | operators and elements; closures are operators |
 //! | [`machine`] | the machine as a tree, the CPUs that may be used, and the placement of ranks |
-//! | [`measure`] | how long calls take: points, passes, medians and how far to trust them |
+//! | `measure`, `tune` | how long calls take: points, passes, medians and how far to trust them; tuning tables (feature `measure`) |
 //! | [`testing`] | the test kit: every number of ranks, every order of messages, guides |
 //! | [`error`] | what can go wrong with one operation |
 //!
@@ -88,8 +88,10 @@
 //! `RANKFOLD_NO_HWLOC=1` in the environment of the build, or `default-features = false`, builds one that does not.
 //! Nothing else depends on it.
 //!
-//! The other features are off by default. `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`)
-//! and measured runs ([`measure::Run`] with serde). `cli` builds the tool `rankfold`, which measures collectives, and
+//! The other features are off by default: a program that reduces vectors does not wait for them to compile. `draw` has
+//! pictures of topologies, schedules, machines and traces. `measure` times collectives, compares runs and tunes (and
+//! draws). `json` reads and writes topologies as JSON (`Topology::from_json`, `to_json`) and measured runs
+//! (`measure::Run` with serde). `cli` builds the tool `rankfold`, which measures collectives, and
 //! proves, draws and simulates their algorithms without running them. `num-complex` has [`op::Sum`] and [`op::Product`]
 //! take the complex numbers of the crate of that name. `signal` prints the state of a running world on a signal
 //! (`World::dump_on_signal`).
@@ -109,11 +111,13 @@ pub mod check;
 pub mod collective;
 mod comm;
 pub mod cost;
+#[cfg(feature = "draw")]
 pub mod draw;
 mod engine;
 pub mod error;
 mod execute;
 pub mod machine;
+#[cfg(feature = "measure")]
 pub mod measure;
 mod moves;
 mod names;
@@ -126,6 +130,7 @@ mod sync;
 pub mod testing;
 pub mod topology;
 mod transport;
+#[cfg(feature = "measure")]
 pub mod tune;
 mod unwind;
 mod world;

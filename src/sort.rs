@@ -9,6 +9,7 @@ pub(crate) fn by_numbers<T, const N: usize>(items: &mut [T], key: impl Fn(&T) ->
 }
 
 /// Sorts by a number in the order of [`f64::total_cmp`]; elements with equal numbers keep their order.
+#[cfg(any(test, feature = "draw"))]
 pub(crate) fn by_float<T>(items: &mut [T], key: impl Fn(&T) -> f64) {
     let order = order(items.len(), &|i| [ordered(key(&items[i])), 0, 0, 0]);
     arrange(order, &mut |a, b| items.swap(a, b));
@@ -20,6 +21,7 @@ type Row = [u64; ROW];
 const ROW: usize = 4;
 
 /// The bits of a float, so that their order is that of [`f64::total_cmp`].
+#[cfg(any(test, feature = "draw"))]
 fn ordered(float: f64) -> u64 {
     let bits = float.to_bits();
     let negative = bits >> 63 == 1;

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use super::boxed::Boxed;
 use super::by_levels::{by_levels, flat};
 use super::ports::{period, ports};
 use super::{
@@ -87,7 +88,7 @@ impl Algorithm {
             Algorithm::Gate => Box::new(cells::all_reduce_at(call, 0)),
             Algorithm::Tree { tree, .. } => {
                 let reduce = FoldAlong::new(tree.on(ranks).single_port(), 0);
-                Box::new(reduce.clone().then(reduce.reversed()))
+                Box::new(reduce.clone().boxed().then(reduce.backwards()))
             }
             _ => return self.no_such(call),
         })
@@ -95,30 +96,37 @@ impl Algorithm {
 
     fn broadcast(self, call: &Call) -> Built {
         let (ranks, n, root) = (call.ranks(), call.length(), call.root);
-        let scatter = || Gather::along(BinomialTo::new(ranks, root), even(call)).reversed();
+        let scatter = || Gather::along(BinomialTo::new(ranks, root), even(call)).backwards();
         Ok(match self {
             Algorithm::Direct | Algorithm::Cells => return FLAT.broadcast(call),
-            Algorithm::Hypercube => {
-                Box::new(FoldAlong::new(CubeTo::new(ranks, root), n).reversed())
-            }
+            Algorithm::Hypercube => Box::new(
+                FoldAlong::new(CubeTo::new(ranks, root), n)
+                    .boxed()
+                    .reversed(),
+            ),
             Algorithm::ScatterDoubling => {
-                Box::new(scatter().then(far_halving_to_blocks(even(call)).reversed()))
+                let gather = far_halving_to_blocks(even(call)).boxed().reversed();
+                Box::new(scatter().then(gather.boxed()))
             }
             Algorithm::ScatterRing => {
                 let ring = RingReduceScatter::to_blocks(even(call));
-                Box::new(scatter().then(ring.reversed()))
+                Box::new(scatter().then(ring.backwards()))
             }
             Algorithm::TwoTree { segments } => {
                 let reduce = PacketReduce::new(TwoTrees::new(ranks), n, segments.get());
-                Box::new(reduce.reversed().rooted(root))
+                Box::new(reduce.boxed().reversed().rooted(root))
             }
             Algorithm::Esbt { segments } => {
                 let trees = self.esbt(call)?.rooted(root);
-                Box::new(PacketReduce::new(trees, n, segments.get()).reversed())
+                Box::new(
+                    PacketReduce::new(trees, n, segments.get())
+                        .boxed()
+                        .reversed(),
+                )
             }
             Algorithm::Circulant { segments } => {
                 let reduce = PacketReduce::new(Circulant::new(ranks), n, segments.get());
-                Box::new(reduce.reversed().rooted(root))
+                Box::new(reduce.boxed().reversed().rooted(root))
             }
             Algorithm::Tree { tree, segments } => broadcast_along(tree, segments, call),
             _ => return self.no_such(call),
@@ -130,32 +138,36 @@ impl Algorithm {
         let keep = Keep::AtRoot(root);
         Ok(match self {
             Algorithm::Hypercube => {
-                Box::new(FoldAlong::new(CubeTo::new(ranks, root), n).placed(keep))
+                let cube = FoldAlong::new(CubeTo::new(ranks, root), n);
+                Box::new(cube.boxed().placed(keep))
             }
             Algorithm::Halving => Box::new(halving_reduce(ranks, n, root)),
             Algorithm::Cells => cells::reduce(call),
             Algorithm::Direct => Box::new(direct::reduce(call.blocks.clone(), root)),
             Algorithm::TwoTree { segments } if call.commutes => {
                 let reduce = PacketReduce::new(TwoTrees::new(ranks), n, segments.get());
-                Box::new(reduce.placed(Keep::AtRoot(0)).rooted(root))
+                Box::new(reduce.placed_boxed(Keep::AtRoot(0)).rooted(root))
             }
             Algorithm::TwoTree { segments } => {
                 let trees = TwoTrees::in_rank_order(ranks);
-                let reduce = PacketReduce::new(trees, n, segments.get()).placed(keep);
-                Box::new(reduce.then(PassOn::new(ranks, 0, root, n)))
+                let reduce = PacketReduce::new(trees, n, segments.get()).placed_boxed(keep);
+                Box::new(reduce.boxed().then(PassOn::new(ranks, 0, root, n)))
             }
             Algorithm::Esbt { segments } => {
                 let trees = self.esbt(call)?.rooted(root);
-                Box::new(PacketReduce::new(trees, n, segments.get()).placed(keep))
+                Box::new(PacketReduce::new(trees, n, segments.get()).placed_boxed(keep))
             }
             Algorithm::Circulant { segments } => {
                 let reduce = PacketReduce::new(Circulant::new(ranks), n, segments.get());
-                Box::new(reduce.placed(Keep::AtRoot(0)).rooted(root))
+                Box::new(reduce.placed_boxed(Keep::AtRoot(0)).rooted(root))
             }
             Algorithm::Tree {
                 tree: TreeName::BINOMIAL,
                 segments: None,
-            } => Box::new(FoldAlong::new(BinomialTo::new(ranks, root), n).placed(keep)),
+            } => {
+                let tree = FoldAlong::new(BinomialTo::new(ranks, root), n);
+                Box::new(tree.boxed().placed(keep))
+            }
             Algorithm::Tree { tree, segments } => reduce_along(tree, segments, call),
             _ => return self.no_such(call),
         })
@@ -171,23 +183,9 @@ impl Algorithm {
             Algorithm::Direct => Box::new(direct::all_reduce(call.blocks.clone(), None)),
             Algorithm::Ring => {
                 let ring = RingReduceScatter::new(ranks, n);
-                Box::new(ring.clone().then(ring.reversed()))
+                Box::new(ring.clone().boxed().then(ring.backwards()))
             }
-            Algorithm::Tree { tree, segments } => {
-                let topology = tree.on(ranks);
-                match segments {
-                    None => {
-                        let fold = FoldAlong::new(topology.single_port(), n);
-                        Box::new(fold.clone().then(fold.reversed()))
-                    }
-                    Some(segments) => {
-                        let fold = FoldAlong::new(ports(tree, topology), n);
-                        let (segments, period) = (segments.get(), period(tree, ranks));
-                        let down = fold.clone().reversed().pipelined(segments, period);
-                        Box::new(fold.pipelined(segments, period).then(down))
-                    }
-                }
-            }
+            Algorithm::Tree { tree, segments } => all_reduce_along(tree, segments, call),
             Algorithm::TwoTree { .. } | Algorithm::Esbt { .. } | Algorithm::Circulant { .. } => {
                 return self.packets_there_and_back(call);
             }
@@ -200,35 +198,20 @@ impl Algorithm {
         let keep = Keep::Everywhere;
         Ok(match self {
             Algorithm::Exchange | Algorithm::Doubling => {
-                Box::new(simple_exchange(ranks, n).placed(keep))
+                Box::new(simple_exchange(ranks, n).boxed().placed(keep))
             }
-            Algorithm::Halving => Box::new(halving_all_reduce(ranks, n).placed(keep)),
+            Algorithm::Halving => Box::new(halving_all_reduce(ranks, n).boxed().placed(keep)),
             Algorithm::Hybrid { stages } => {
-                Box::new(hybrid_all_reduce(ranks, n, stages).placed(keep))
+                Box::new(hybrid_all_reduce(ranks, n, stages).boxed().placed(keep))
             }
             Algorithm::Cells => cells::all_reduce(call),
             Algorithm::Direct => Box::new(direct::all_reduce(call.blocks.clone(), Some(keep))),
             Algorithm::Ring => {
                 let ring = RingReduceScatter::new(ranks, n);
-                let both = ring.clone().then(ring.reversed());
-                Box::new(both.placed(keep).fresh(Fresh::Always))
+                let both = ring.clone().boxed().then(ring.backwards());
+                Box::new(both.boxed().placed(keep).fresh(Fresh::Always))
             }
-            Algorithm::Tree { tree, segments } => {
-                let topology = tree.on(ranks);
-                match segments {
-                    None => {
-                        let fold = FoldAlong::new(topology.single_port(), n);
-                        Box::new(fold.clone().placed(keep).then(fold.reversed()))
-                    }
-                    Some(segments) => {
-                        let fold = FoldAlong::new(ports(tree, topology), n);
-                        let (segments, period) = (segments.get(), period(tree, ranks));
-                        let down = fold.clone().reversed().pipelined(segments, period);
-                        let up = fold.placed(keep).pipelined(segments, period);
-                        Box::new(up.then(down))
-                    }
-                }
-            }
+            Algorithm::Tree { tree, segments } => all_reduce_along(tree, segments, call),
             Algorithm::TwoTree { .. } | Algorithm::Esbt { .. } | Algorithm::Circulant { .. } => {
                 return self.packets_there_and_back(call);
             }
@@ -262,11 +245,11 @@ impl Algorithm {
         let blocks = || call.blocks.clone();
         let keep = Keep::OwnBlock(blocks());
         Ok(match self {
-            Algorithm::Halving => Box::new(halving_to_blocks(blocks()).placed(keep)),
-            Algorithm::FarHalving => Box::new(far_halving_to_blocks(blocks()).placed(keep)),
+            Algorithm::Halving => Box::new(halving_to_blocks(blocks()).boxed().placed(keep)),
+            Algorithm::FarHalving => Box::new(far_halving_to_blocks(blocks()).boxed().placed(keep)),
             Algorithm::Ring => {
                 let ring = RingReduceScatter::to_blocks(blocks());
-                Box::new(ring.placed(keep).fresh(Fresh::Always))
+                Box::new(ring.boxed().placed(keep).fresh(Fresh::Always))
             }
             Algorithm::Pairwise => Box::new(Pairwise::reduce_scatter(blocks())),
             Algorithm::Direct | Algorithm::Cells => {
@@ -281,11 +264,11 @@ impl Algorithm {
         Ok(match self {
             Algorithm::Doubling => {
                 let halving = far_halving_to_blocks(blocks());
-                Box::new(FromBlocks::new(halving.reversed(), blocks()))
+                Box::new(FromBlocks::new(halving.backwards(), blocks()))
             }
             Algorithm::Ring => {
                 let ring = RingReduceScatter::to_blocks(blocks());
-                Box::new(FromBlocks::new(ring.reversed(), blocks()))
+                Box::new(FromBlocks::new(ring.backwards(), blocks()))
             }
             Algorithm::Bruck => Box::new(BruckAllGather::of_blocks(blocks()).from_input()),
             Algorithm::Pairwise | Algorithm::Direct | Algorithm::Cells => {
@@ -348,7 +331,11 @@ impl Algorithm {
             Algorithm::Exchange => Box::new(ExchangeScan::new(ranks.ilog2(), n)),
             Algorithm::Tree { segments, .. } => {
                 let segments = segments.map_or(1, usize::from);
-                Box::new(FoldAlong::new(Line::new(ranks), n).pipelined(segments, 1))
+                Box::new(
+                    FoldAlong::new(Line::new(ranks), n)
+                        .boxed()
+                        .pipelined(segments, 1),
+                )
             }
             _ => return self.no_such(call),
         })
@@ -361,11 +348,13 @@ impl Algorithm {
             Algorithm::Doubling => Box::new(ExclusiveScan::new(ranks, n)),
             Algorithm::Exchange => {
                 let scan = ExchangeScan::new(ranks.ilog2(), n);
-                Box::new(scan.then(PassUp::new(ranks, n)))
+                Box::new(scan.boxed().then(PassUp::new(ranks, n).boxed()))
             }
             Algorithm::Tree { segments, .. } => {
                 let segments = segments.map_or(1, usize::from);
-                let scan = FoldAlong::new(Line::new(above), n).pipelined(segments, 1);
+                let scan = FoldAlong::new(Line::new(above), n)
+                    .boxed()
+                    .pipelined(segments, 1);
                 Box::new(ExclusiveScan::above(ranks, scan))
             }
             _ => return self.no_such(call),
@@ -385,11 +374,11 @@ fn broadcast_along(
     let (ranks, n) = (call.ranks(), call.length());
     let topology = tree.on(ranks).rooted(call.root);
     match segments {
-        None => Box::new(FoldAlong::new(topology.single_port(), n).reversed()),
+        None => Box::new(FoldAlong::new(topology.single_port(), n).boxed().reversed()),
         Some(segments) => {
             let fold = FoldAlong::new(ports(tree, topology), n);
             let period = period(tree, ranks);
-            Box::new(fold.reversed().pipelined(segments.get(), period))
+            Box::new(fold.backwards().pipelined(segments.get(), period))
         }
     }
 }
@@ -405,14 +394,39 @@ fn reduce_along(tree: TreeName, segments: Option<NonZeroUsize>, call: &Call) -> 
     match segments {
         None => {
             let fold = FoldAlong::new(topology.single_port(), n);
-            Box::new(fold.placed(keep).then(pass_on))
+            Box::new(fold.boxed().placed(keep).boxed().then(pass_on))
         }
         Some(segments) => {
-            let fold = FoldAlong::new(ports(tree, topology), n).placed(keep);
+            let fold = FoldAlong::new(ports(tree, topology), n)
+                .boxed()
+                .placed(keep);
             let period = period(tree, ranks);
-            Box::new(fold.pipelined(segments.get(), period).then(pass_on))
+            let fold = fold.boxed().pipelined(segments.get(), period);
+            Box::new(fold.boxed().then(pass_on))
         }
     }
+}
+
+/// The all-reduce along a family of trees.
+fn all_reduce_along(
+    tree: TreeName,
+    segments: Option<NonZeroUsize>,
+    call: &Call,
+) -> Box<dyn Schedule> {
+    let (ranks, n) = (call.ranks(), call.length());
+    let topology = tree.on(ranks);
+    let placed = |fold: Box<dyn Schedule>| match call.from_input {
+        true => fold.placed(Keep::Everywhere).boxed(),
+        false => fold,
+    };
+    let Some(segments) = segments else {
+        let fold = FoldAlong::new(topology.single_port(), n);
+        return placed(fold.clone().boxed()).then(fold.backwards()).boxed();
+    };
+    let fold = FoldAlong::new(ports(tree, topology), n);
+    let piped = |fold: Box<dyn Schedule>| fold.pipelined(segments.get(), period(tree, ranks));
+    let up = piped(placed(fold.clone().boxed()));
+    up.boxed().then(piped(fold.backwards()).boxed()).boxed()
 }
 
 /// The all-reduce in packets: the reduction, followed by the broadcast, its reversal.
@@ -422,11 +436,11 @@ fn there_and_back<P: Packets + Clone + 'static>(
     segments: NonZeroUsize,
 ) -> Box<dyn Schedule> {
     let reduce = PacketReduce::new(broadcast, call.length(), segments.get());
-    let back = reduce.clone().reversed();
+    let back = reduce.clone().backwards();
     if call.from_input {
-        Box::new(reduce.placed(Keep::Everywhere).then(back))
+        Box::new(reduce.placed_boxed(Keep::Everywhere).boxed().then(back))
     } else {
-        Box::new(reduce.then(back))
+        Box::new(reduce.boxed().then(back))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::boxed::Boxed;
 use super::{Algorithm, Call, Collective, HierarchicalReduceScatter, PassOn, Refusal};
 use crate::schedule::{Copied, FoldAlong, FromBlocks, Keep, Schedule};
 use crate::topology::{Hierarchy, Levels, TreeName};
@@ -26,20 +27,23 @@ pub(super) fn by_levels(
     let blocks = || call.blocks.clone();
     let scatter = || HierarchicalReduceScatter::to_blocks(levels.clone(), blocks(), tree);
     Ok(match call.collective {
-        Collective::Broadcast => Box::new(fold(root).reversed()),
+        Collective::Broadcast => Box::new(fold(root).boxed().reversed()),
         Collective::Reduce => reduce(tree, levels, call),
         Collective::Barrier | Collective::AllReduce => {
             let (up, down) = Hierarchy::new(levels.clone(), tree, 0).there_and_back();
-            let (up, down) = (FoldAlong::new(up, n), FoldAlong::new(down, n).reversed());
+            let (up, down) = (
+                FoldAlong::new(up, n).boxed(),
+                FoldAlong::new(down, n).backwards(),
+            );
             if call.from_input {
-                Box::new(up.placed(Keep::Everywhere).then(down))
+                Box::new(up.placed(Keep::Everywhere).boxed().then(down))
             } else {
                 Box::new(up.then(down))
             }
         }
         Collective::ReduceScatter if call.commutes => Box::new(Copied::new(scatter(), blocks())),
         Collective::ReduceScatter => Box::new(Copied::new(scatter().in_rank_order(), blocks())),
-        Collective::AllGather => Box::new(FromBlocks::new(scatter().reversed(), blocks())),
+        Collective::AllGather => Box::new(FromBlocks::new(scatter().backwards(), blocks())),
         collective => {
             let algorithm = Algorithm::Hierarchical { tree };
             return Err(Refusal::NotFor {
@@ -60,6 +64,6 @@ fn reduce(tree: TreeName, levels: &Arc<Levels>, call: &Call) -> Box<dyn Schedule
     );
     let end = if call.commutes || any { root } else { 0 };
     let fold = FoldAlong::new(Hierarchy::new(levels.clone(), tree, end), n);
-    let fold = fold.placed(Keep::AtRoot(root));
-    Box::new(fold.then(PassOn::new(ranks, end, root, n)))
+    let fold = fold.boxed().placed(Keep::AtRoot(root));
+    Box::new(fold.boxed().then(PassOn::new(ranks, end, root, n)))
 }

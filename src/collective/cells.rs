@@ -1,5 +1,6 @@
 //! The reads of collectives over cells, as schedules: which rank reads which vector, and the order of the fold.
 
+use super::boxed::Boxed;
 use super::in_order::{FoldedFrom, StarFold};
 use super::{Call, simple_exchange};
 use crate::Rank;
@@ -17,7 +18,7 @@ pub(super) fn all_reduce(call: &Call) -> Box<dyn Schedule> {
     if ranks == 2 {
         let exchange = simple_exchange(ranks, n);
         return match call.from_input {
-            true => Box::new(exchange.placed(Keep::Everywhere)),
+            true => Box::new(exchange.boxed().placed(Keep::Everywhere)),
             false => Box::new(exchange),
         };
     }

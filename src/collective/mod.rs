@@ -43,6 +43,7 @@
 //! ```
 
 mod algorithm;
+mod boxed;
 mod bruck;
 mod bruck_all_to_all;
 mod build;

@@ -1,5 +1,6 @@
 //! The reduction in packets: any broadcast of packets, reversed, with a fold at every receive.
 
+use super::boxed::Boxed;
 use crate::Rank;
 use crate::schedule::{Combine, Fresh, Keep, Lengths, Placed, Region, Schedule, Step, Transfer};
 use crate::span;
@@ -64,6 +65,15 @@ impl<P: Packets> PacketReduce<P> {
     pub fn placed(self, keep: Keep) -> Placed<PacketReduce<P>> {
         let within = self.broadcast.linger();
         Schedule::placed(self, keep).fresh(Fresh::Regions { within })
+    }
+
+    /// The same over the boxed schedule, as the registry has it.
+    pub(super) fn placed_boxed(self, keep: Keep) -> Placed<Box<dyn Schedule>>
+    where
+        P: 'static,
+    {
+        let within = self.broadcast.linger();
+        self.boxed().placed(keep).fresh(Fresh::Regions { within })
     }
 
     fn transfer(&self, hop: Hop) -> Transfer {

@@ -10,6 +10,7 @@ pub(crate) fn processor() -> Processor {
     let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     Processor {
         model: field(&info, "model name").unwrap_or("unknown").to_owned(),
+        #[cfg(feature = "measure")]
         is_virtual: field(&info, "flags").is_some_and(|flags| flags.contains("hypervisor")),
     }
 }
@@ -19,6 +20,7 @@ pub(crate) struct Processor {
     /// Its model name.
     pub model: String,
     /// Whether it declares itself virtual.
+    #[cfg(feature = "measure")]
     pub is_virtual: bool,
 }
 

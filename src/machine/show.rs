@@ -15,7 +15,7 @@ use super::tree::{Machine, Node, Object};
 /// ```
 ///
 /// Siblings that are equal, including sizes, share a line; the drawing shows their CPUs
-/// ([`draw::machine`](crate::draw::machine)).
+/// (`draw::machine`).
 impl fmt::Display for Machine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "machine, from {}", self.source)?;

@@ -24,7 +24,7 @@ pub use guidelines::{Guideline, Violation, violations};
 /// The fastest algorithm by collective, number of ranks and length. The automatic choice consults it in a world that is
 /// [tuned](crate::World::tuned).
 ///
-/// `rankfold tune` and [`tune`](crate::tune) measure a table. A table may also be written by hand: without a
+/// `rankfold tune` and `rankfold::tune` (feature `measure`) measure a table. A table may also be written by hand: without a
 /// fingerprint it applies to any machine.
 ///
 /// The look-up, for a call of P ranks:
