@@ -3,7 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use sources::sources;
+
+#[path = "support/sources.rs"]
+mod sources;
 
 /// Lowest first. Modules of one layer never import each other.
 const LAYERS: &[&[&str]] = &[
@@ -67,21 +72,6 @@ fn layer(module: &str) -> usize {
         .iter()
         .position(|layer| layer.contains(&module))
         .unwrap_or_else(|| panic!("{module} is in no layer: put it into LAYERS and into DESIGN.md"))
-}
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder)
-        .unwrap()
-        .map(|entry| entry.unwrap().path());
-    entries
-        .flat_map(|path| {
-            if path.is_dir() {
-                sources(&path)
-            } else {
-                vec![path]
-            }
-        })
-        .collect()
 }
 
 /// Returns the file's name relative to `src/`, and its code without comments.

@@ -2,7 +2,12 @@
 //! how busy the machine is. Checked against the tests' source.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use sources::sources;
+
+#[path = "support/sources.rs"]
+mod sources;
 
 /// The functions of a test that asserts a time, or orders threads by one.
 const CLOCKS: [&str; 5] = [
@@ -15,19 +20,6 @@ const CLOCKS: [&str; 5] = [
 
 /// This file names them.
 const SELF: &str = "manners.rs";
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut all = Vec::new();
-    for path in entries.map(|entry| entry.unwrap().path()) {
-        match path.is_dir() {
-            true => all.extend(sources(&path)),
-            false if path.extension().is_some_and(|end| end == "rs") => all.push(path),
-            false => {}
-        }
-    }
-    all
-}
 
 /// Returns whether code names a clock, and not something whose name only ends like that.
 fn names(code: &str, clock: &str) -> bool {

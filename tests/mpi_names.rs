@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use sources::sources;
+
+#[path = "support/sources.rs"]
+mod sources;
+
 /// The names of MPI, and of MPIX extensions, that a public item of rankfold corresponds to.
 const COVERED: &[&str] = &[
     "MPIX_Comm_shrink",
@@ -214,25 +219,13 @@ const COVERED: &[&str] = &[
     "MPI_Win_wait",
 ];
 
-/// Collects the text of all sources in a folder.
-fn read(folder: &Path, text: &mut String) {
-    for entry in fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            read(&path, text);
-        } else {
-            text.push_str(&fs::read_to_string(&path).unwrap());
-        }
-    }
-}
-
 /// How often each MPI name occurs as an alias.
 fn aliases() -> BTreeMap<String, usize> {
-    let mut text = String::new();
-    read(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("src"),
-        &mut text,
-    );
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let texts = sources(&src)
+        .into_iter()
+        .map(|path| fs::read_to_string(path).unwrap());
+    let text: String = texts.collect();
     let after = text.split("#[doc(alias = \"").skip(1);
     let names = after.filter_map(|rest| rest.split('"').next());
     let mut found = BTreeMap::new();

@@ -2,13 +2,14 @@
 //! and every test that it names exists, and what it claims of costs and slips is so.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::simulate::{MachineModel, simulate};
 use rankfold::topology::Topology;
 
 use page::{Row, TEXTS, references, slips, text};
+use sources::sources;
 
 #[path = "../examples/papers/options.rs"]
 mod options;
@@ -18,6 +19,8 @@ mod page;
 mod programs;
 #[path = "../examples/papers/show.rs"]
 mod show;
+#[path = "support/sources.rs"]
+mod sources;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -127,19 +130,6 @@ fn every_command_of_the_page_runs_and_shows_what_it_says() {
 }
 
 // ── what the page names ──
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap();
-    let mut all = Vec::new();
-    for path in entries.map(|entry| entry.unwrap().path()) {
-        match path.is_dir() {
-            true => all.extend(sources(&path)),
-            false if path.extension().is_some_and(|end| end == "rs") => all.push(path),
-            false => {}
-        }
-    }
-    all
-}
 
 #[test]
 fn every_public_name_of_the_page_exists() {

@@ -1,21 +1,15 @@
 //! `Comm` stays small enough to be read: a collective has one name, and its variants are not methods of their own.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
+
+use sources::sources;
+
+#[path = "support/sources.rs"]
+mod sources;
 
 /// The number of methods that fit on a page, not counting the started and persistent forms of others.
 const MOST: usize = 60;
-
-fn sources(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).unwrap();
-    let paths = entries.map(|entry| entry.unwrap().path());
-    paths
-        .flat_map(|path| match path.is_dir() {
-            true => sources(&path),
-            false => vec![path],
-        })
-        .collect()
-}
 
 /// The public methods in the blocks `impl Comm` of a file, by the indentation of formatted code.
 fn methods(code: &str) -> Vec<String> {
