@@ -1,5 +1,5 @@
-//! A schedule is one allocation, except for the tables of two trees, and querying it allocates nothing, because it
-//! happens in every call.
+//! A schedule allocates a box for each schedule that it combines and the tables of two trees, and querying it allocates
+//! nothing, because it happens in every call.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -30,6 +30,9 @@ unsafe impl GlobalAlloc for Counting {
     }
 }
 
+/// The most schedules that one combines, itself included.
+const COMBINED: usize = 7;
+
 #[global_allocator]
 static GLOBAL: Counting = Counting;
 
@@ -48,7 +51,7 @@ fn ask(schedule: &dyn Schedule) -> usize {
 }
 
 #[test]
-fn a_schedule_is_one_allocation_and_its_steps_are_none() {
+fn a_schedule_is_few_allocations_and_its_steps_are_none() {
     let uneven = Blocks::of(&[100, 0, 7, 300, 1]).unwrap();
     for collective in Collective::all() {
         let even = [1, 5, 8].map(|p| Call::new(collective, p, 100));
@@ -71,7 +74,7 @@ fn a_schedule_is_one_allocation_and_its_steps_are_none() {
                     let messages = ask(&*schedule);
                     let (making, asking) = (made - before, ALLOCATIONS.get() - made);
                     assert!(
-                        making <= 1 + tables && asking == 0,
+                        making <= COMBINED + tables && asking == 0,
                         "{algorithm} for {call:?}, {messages} messages: {making}, then {asking}"
                     );
                 }
