@@ -12,7 +12,6 @@ use crate::transport::CommShared;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cells::{CellPort, Floor, Found};
 use crate::transport::memory::stamp::{Label, Stamp};
-use std::ops::Range;
 
 /// The shortest message, in bytes, that [`Early::Short`] prefetches only when it is there.
 const SHORT: usize = 192 + 1;
@@ -59,18 +58,6 @@ impl<'a> AtCellPort<'a> {
             holds: None,
         }
     }
-}
-
-/// A read of a cell.
-#[derive(Clone, Debug)]
-pub(crate) struct Read {
-    /// The writer.
-    pub from: Rank,
-    /// The number of elements in the cell.
-    pub count: usize,
-    /// The elements that are taken.
-    pub part: Range<usize>,
-    pub early: Early,
 }
 
 /// Which messages' cache lines are requested before it is known that they are written. Those of the others are when it
@@ -204,16 +191,6 @@ impl AtCellPort<'_> {
     #[inline]
     pub(crate) fn ask_for<T: Element>(&self, from: Rank, count: usize) {
         self.cell_port.find(from, count * size_of::<T>());
-    }
-
-    /// Waits until a rank has written its cell, and shows the elements `read.part` of its contents, if the cell has
-    /// `read.count` elements.
-    #[inline(always)]
-    pub(crate) fn take<T: Element>(&mut self, read: Read, show: impl FnOnce(&[T])) -> Result<()> {
-        self.wait_until_written(read.from, read.count * size_of::<T>(), read.early)?;
-        let (found, stamp) = self.found(read.from);
-        let opened = found.open(stamp, read.count, |theirs| show(&theirs[read.part]));
-        self.opened(read.from, opened)
     }
 
     /// Waits until a rank has written its cell, which is expected to have `bytes` bytes.

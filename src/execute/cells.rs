@@ -8,7 +8,7 @@
 
 use crate::Rank;
 use crate::collective::{CELL_BYTES, Call};
-use crate::engine::at_cells::{AtCellPort, Early, Read, Readers};
+use crate::engine::at_cells::{AtCellPort, Early, Readers};
 use crate::engine::combine::combined;
 use crate::error::Result;
 use crate::moves;
@@ -148,6 +148,7 @@ impl Table<'_, '_> {
     }
 
     /// Takes this rank's block of a vector of `whole` elements that another rank has written in blocks.
+    #[inline]
     pub(super) fn take_block<T: Element>(
         &mut self,
         from: Rank,
@@ -162,14 +163,12 @@ impl Table<'_, '_> {
             Readers::One(_) => (block.len(), 0..block.len()),
             Readers::All => (whole, block),
         };
-        let read = Read {
-            from,
-            count,
-            part,
-            early: Early::All,
-        };
-        self.cells
-            .take(read, |theirs| combined(combine, into, theirs, op))
+        let bytes = count * size_of::<T>();
+        self.cells.wait_until_written(from, bytes, Early::All)?;
+        let (found, stamp) = self.cells.found(from);
+        let show = |theirs: &[T]| combined(combine, into, &theirs[part], op);
+        let opened = found.open(stamp, count, show);
+        self.cells.opened(from, opened)
     }
 
     /// Combines all elements of another rank with those held.
@@ -281,6 +280,7 @@ impl Table<'_, '_> {
     }
 
     /// Puts every rank's block in its place, its own while those of the others are on their way.
+    #[inline]
     pub(super) fn collect<T: Element>(&mut self, own: &[T], all: &mut [T]) -> Result<()> {
         let block = |rank| self.call.blocks.block(rank);
         if let Readers::One(other) = self.others {

@@ -100,6 +100,7 @@ pub(crate) fn reduce<T: Element, O: Operator<T>>(
     table.fold(output, op)
 }
 
+#[inline]
 pub(crate) fn reduce_scatter<T: Element, O: Operator<T>>(
     table: &mut Table<'_, '_>,
     input: &[T],
@@ -126,6 +127,7 @@ pub(crate) fn reduce_scatter<T: Element, O: Operator<T>>(
     Ok(())
 }
 
+#[inline]
 pub(crate) fn all_gather<T: Element, O: Operator<T>>(
     table: &mut Table<'_, '_>,
     own: &[T],
@@ -136,6 +138,7 @@ pub(crate) fn all_gather<T: Element, O: Operator<T>>(
     table.collect(own, all)
 }
 
+#[inline]
 pub(crate) fn gather<T: Element, O: Operator<T>>(
     table: &mut Table<'_, '_>,
     own: &[T],
@@ -148,6 +151,7 @@ pub(crate) fn gather<T: Element, O: Operator<T>>(
     }
 }
 
+#[inline]
 pub(crate) fn scatter<T: Element, O: Operator<T>>(
     table: &mut Table<'_, '_>,
     all: &[T],
@@ -163,6 +167,7 @@ pub(crate) fn scatter<T: Element, O: Operator<T>>(
     table.take_block(root, table.call.length(), Combine::Replace, own, &First)
 }
 
+#[inline]
 pub(crate) fn all_to_all<T: Element, O: Operator<T>>(
     table: &mut Table<'_, '_>,
     input: &[T],

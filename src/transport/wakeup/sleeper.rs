@@ -142,6 +142,7 @@ impl Sleeper {
     }
 
     /// The same; if so, what the rank did before is visible.
+    #[inline]
     pub(crate) fn has_left(&self, run: RunNumber) -> bool {
         // Acquire: pairs with the release in `depart`.
         self.flag.load(Ordering::Acquire) & !ASLEEP == run.0.get()
