@@ -3,6 +3,9 @@
 //! The scope holds each receive buffer in the frame of [`Comm::scope`], and the request shares it. Only this rank's own
 //! thread ever touches the buffer, when the request is concluded; so it is a plain `&mut` all the time, and no unsafe
 //! code is needed.
+//!
+//! A window of many short messages costs little more than their exchange: a send whose message is on its way is no
+//! operation in progress, and the scope alone knows of a receive.
 
 use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
@@ -12,6 +15,7 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::request::{Here, Request};
+use super::scoped_request::{Finishes, ScopedRequest};
 use super::start::opened;
 use super::wait_several::several;
 use crate::Rank;
@@ -37,34 +41,36 @@ pub struct Scope<'scope, 'env: 'scope> {
 struct Begun<'env> {
     core: Rc<Core>,
     state: Rc<RequestState>,
-    /// How to store the message; `None` for a send.
-    land: Option<Land<'env>>,
+    /// What stores the result; `None` for a send.
+    land: Option<Rc<dyn Lands + 'env>>,
 }
 
-type Land<'env> = Box<dyn FnOnce(&mut Packet) -> Result<()> + 'env>;
+/// What stores the result of a request in the buffer that it has borrowed.
+pub(super) trait Lands {
+    /// Stores it: the message, or the result of a collective, of which the packet holds nothing.
+    fn land(&self, packet: &Packet, core: &Core, state: &RequestState) -> Result<()>;
+}
 
 impl Begun<'_> {
     /// Ends a request that is ready and that was not waited for.
-    fn conclude(mut self) -> Result<()> {
+    fn conclude(self) -> Result<()> {
         self.core.close(&self.state);
-        let slot = match (&self.state.direction, &self.land) {
-            (Direction::Receive { slot, .. }, Some(_)) => slot,
-            (Direction::Collective { .. }, Some(_)) => return self.land(&mut Packet::empty()),
-            _ => return Ok(()),
+        let Some(land) = &self.land else {
+            return Ok(());
         };
-        let (mut packet, arrival) = slot.take();
-        let landed = self.land(&mut packet);
+        let Direction::Receive { slot, .. } = &self.state.direction else {
+            return land.land(&Packet::empty(), &self.core, &self.state);
+        };
+        let landed = land.land(&slot.message(), &self.core, &self.state);
         let port = &self.core.port;
-        if landed.is_ok() {
-            port.recorder.received(packet.head);
-        } else {
-            port.inbox().give_back(packet, arrival, &*port.fabric);
+        match &landed {
+            Ok(()) => port.recorder.received(slot.empty()),
+            Err(_) => {
+                let (packet, arrival) = slot.take();
+                port.inbox().give_back(packet, arrival, &*port.fabric);
+            }
         }
         landed
-    }
-
-    fn land(&mut self, packet: &mut Packet) -> Result<()> {
-        self.land.take().map_or(Ok(()), |land| land(packet))
     }
 }
 
@@ -77,19 +83,30 @@ impl Drop for Begun<'_> {
     }
 }
 
-/// A borrowed buffer. The code that concludes the request takes it out.
-type Shared<'env, T> = Rc<Cell<Option<&'env mut [T]>>>;
+/// The borrowed buffer of a receive. The code that concludes the request takes it out.
+struct Landing<'env, T>(Cell<Option<&'env mut [T]>>);
 
-/// Copies a message into the first elements of a buffer, and returns the buffer.
-fn land<'env, T: Element>(
-    shared: &Shared<'env, T>,
-    packet: &Packet,
-    core: &Core,
-) -> Result<&'env mut [T]> {
-    let buf = opened(shared.take())?;
-    is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
-    opened(packet.open_into(&*core.port.fabric, &core.port, buf))?;
-    Ok(buf)
+impl<'env, T: Element> Landing<'env, T> {
+    /// Copies a message into the first elements of the buffer, and returns the buffer.
+    fn store(&self, packet: &Packet, core: &Core) -> Result<&'env mut [T]> {
+        let buf = opened(self.0.take())?;
+        is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
+        opened(packet.open_into(&*core.port.fabric, &core.port, buf))?;
+        Ok(buf)
+    }
+}
+
+impl<T: Element> Lands for Landing<'_, T> {
+    fn land(&self, packet: &Packet, core: &Core, _: &RequestState) -> Result<()> {
+        self.store(packet, core).map(drop)
+    }
+}
+
+impl<'env, T: Element> Finishes<(&'env mut [T], Status)> for Landing<'env, T> {
+    fn finish(&self, packet: &Packet, here: &Here<'_>) -> Result<(&'env mut [T], Status)> {
+        let status = status_in(here.comm, packet);
+        Ok((self.store(packet, here.core)?, status))
+    }
 }
 
 /// # Requests with borrowed buffers
@@ -216,6 +233,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let show = || format!("isend(to {to}, tag {tag})");
         self.comm.op(site, &show, || {
             let direction = self.comm.start_send("isend", to, tag, data, CopyTo::Kept)?;
+            if let Direction::Send { receipt: None, .. } = direction {
+                return Ok(ScopedRequest::sent(self.comm, direction, site, data));
+            }
             let request = self
                 .comm
                 .request(direction, site, Box::new(move |_, _| Ok(data)));
@@ -260,66 +280,31 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         buf: &'env mut [T],
     ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
         let call = receive("irecv_into", from.into(), tag.into(), None);
-        let shared: Shared<'env, T> = Rc::new(Cell::new(Some(buf)));
-        let theirs = shared.clone();
-        let finish = move |packet: &mut Packet, here: &Here<'_>| {
-            let status = status_in(here.comm, packet);
-            Ok((land(&theirs, packet, here.core)?, status))
-        };
-        let request = self.comm.start_receive(call, Box::new(finish))?;
-        let core = self.comm.core.clone();
-        let at_the_end = move |packet: &mut Packet| land(&shared, packet, &core).map(|_| ());
-        Ok(self.keep(request, Some(Box::new(at_the_end))))
+        self.comm.op(call.site, &|| call.to_string(), || {
+            let direction = self.comm.post_receive(&call)?;
+            let state = self
+                .comm
+                .core
+                .renewed(direction, &self.comm.handle, call.site);
+            let landing = Rc::new(Landing(Cell::new(Some(buf))));
+            self.begin(state.clone(), Some(landing.clone()));
+            Ok(ScopedRequest::receive(self.comm, state, landing))
+        })
     }
 
     /// Registers a request, which the scope completes.
     pub(super) fn keep<R>(
         &'scope self,
         request: Request<'scope, R>,
-        land: Option<Land<'env>>,
+        land: Option<Rc<dyn Lands + 'env>>,
     ) -> ScopedRequest<'scope, R> {
-        self.begun.borrow_mut().push(Begun {
-            core: self.comm.core.clone(),
-            state: request.state().clone(),
-            land,
-        });
-        ScopedRequest(request.scoped())
-    }
-}
-
-/// A [`Request`] of a [scope](Comm::scope). It need not be waited for: the scope does that at its end.
-///
-/// It converts [`Into`] a [`Request`], to be waited for together with others.
-#[derive(Debug)]
-pub struct ScopedRequest<'scope, R>(Request<'scope, R>);
-
-impl<R> ScopedRequest<'_, R> {
-    /// As [`Request::wait`]; returns the borrow.
-    #[track_caller]
-    pub fn wait(self) -> Result<R> {
-        self.0.wait()
+        self.begin(request.state().clone(), land);
+        ScopedRequest::open(request)
     }
 
-    /// As [`Request::test`].
-    #[track_caller]
-    pub fn test(&mut self) -> Result<Option<R>> {
-        self.0.test()
-    }
-
-    /// As [`Request::is_done`].
-    pub fn is_done(&self) -> bool {
-        self.0.is_done()
-    }
-
-    /// As [`Request::cancel`]; the scope then does not wait for it.
-    #[track_caller]
-    pub fn cancel(self) -> Result<bool> {
-        self.0.cancel()
-    }
-}
-
-impl<'scope, R> From<ScopedRequest<'scope, R>> for Request<'scope, R> {
-    fn from(scoped: ScopedRequest<'scope, R>) -> Self {
-        scoped.0
+    fn begin(&self, state: Rc<RequestState>, land: Option<Rc<dyn Lands + 'env>>) {
+        let core = self.comm.core.clone();
+        let begun = Begun { core, state, land };
+        self.begun.borrow_mut().push(begun);
     }
 }

@@ -211,11 +211,16 @@ impl Comm {
     ) -> Result<Request<'c, R>> {
         let site = call.site;
         self.op(site, &|| call.to_string(), || {
-            self.check_source(&call)?;
-            let want = self.want(&call);
-            let slot = self.core.port.inbox().post(want, &**self.fabric());
-            Ok(self.request(Direction::Receive { call, slot }, site, finish))
+            Ok(self.request(self.post_receive(&call)?, site, finish))
         })
+    }
+
+    /// Posts a receive and makes the request's side of it.
+    pub(super) fn post_receive(&self, call: &Receive) -> Result<Direction> {
+        self.check_source(call)?;
+        let (call, want) = (*call, self.want(call));
+        let slot = self.core.port.inbox().post(want, &**self.fabric());
+        Ok(Direction::Receive { call, slot })
     }
 
     pub(super) fn request<'c, R>(

@@ -2,7 +2,7 @@
 //! the other writes it, and none is overwritten unread.
 //!
 //! The rings are the real ones, in loom's cells, which report every access that is not ordered with the ones before.
-//! They have two cells here, so that they are soon overwritten.
+//! They have two cells here, and two annexes, so that they are soon overwritten.
 //!
 //! Checked by hand: the models fail with the release of a turn or of the read count relaxed, or the acquire of either;
 //! with a turn that is stored before the content, or a count before the content is read; with a cell that is written
@@ -59,7 +59,12 @@ fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
             while !writer.has_room() && writer.look() == CELLS as u32 {
                 thread::yield_now();
             }
-            writer.post(head(number), Elements::of(&vec![number; count(number)]));
+            let message = vec![number; count(number)];
+            let data = Elements::of(&message);
+            match Writer::<BYTES, CELLS>::fits(data) {
+                true => writer.post(head(number), data),
+                false => writer.post_long(head(number), data),
+            }
         }
         reader.join().unwrap();
         assert!(writer.ring().is_empty());
@@ -74,6 +79,11 @@ fn a_stream_is_read_before_it_is_overwritten() {
 #[test]
 fn a_stream_of_several_lengths_lands_whole() {
     stream::<LONGER>(0, |number| [1, 12, 3, 16][number as usize]);
+}
+
+#[test]
+fn messages_that_do_not_fit_into_their_cells_are_read_whole() {
+    stream::<LONGER>(0, |number| [20, 1, 30, 20][number as usize]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! The fast box in a rank's endpoint: a [`ring`](crate::transport::memory::ring) through which one other rank, the most
-//! frequent sender, hands it short messages past its mailbox.
+//! frequent sender, hands it messages past its mailbox: copies of short ones, and the packets of others.
 //!
 //! A message through the channel of a mailbox moves more than three cache lines between the two ranks, one after the
 //! other, since any number of ranks may post there. A cell has one writer and one reader: only the lines that the
@@ -38,7 +38,8 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::ring::{self, ring};
 
-/// The longest message in bytes, so that cells consist of whole lines.
+/// The longest message in bytes that is copied in any case, so that cells consist of whole lines. A longer one is lent,
+/// and read once where it lies; copied to an annex if its sender may not wait.
 const FITS: usize = 1024;
 /// Number of messages that are on their way at most: a window of started ones fits.
 const CELLS: usize = if cfg!(all(test, loom)) { 2 } else { 64 };
@@ -183,8 +184,16 @@ impl Out {
         writer.has_room() && Writer::fits(data)
     }
 
-    /// Writes a message, if there is space and the mailbox of `to` is empty, which is checked last. Returns whether it
-    /// did.
+    /// The writing end for messages to `to`, if a cell is free.
+    #[inline]
+    fn free(&mut self, to: Rank) -> Option<&mut Writer> {
+        let (whose, _, writer) = self.taken.as_mut()?;
+        let space = |writer: &mut Writer| writer.has_room() || writer.look() < CELLS as u32;
+        (*whose == to && space(writer)).then_some(writer)
+    }
+
+    /// Writes a copy of a short message, if there is space and the mailbox of `to` is empty, which is checked last.
+    /// Returns whether it did.
     #[inline]
     pub(in crate::transport) fn post(
         &mut self,
@@ -193,15 +202,40 @@ impl Out {
         data: Elements<'_>,
         is_empty: impl FnOnce() -> bool,
     ) -> bool {
-        let Some((whose, _, writer)) = &mut self.taken else {
+        if !Writer::fits(data) {
             return false;
-        };
-        let space = |writer: &mut Writer| writer.has_room() || writer.look() < CELLS as u32;
-        let goes = *whose == to && Writer::fits(data) && space(writer) && is_empty();
-        if goes {
-            writer.post(head, data);
         }
-        goes
+        let writer = self.free(to).filter(|_| is_empty());
+        writer.map(|writer| writer.post(head, data)).is_some()
+    }
+
+    /// The same for a message that fits into an annex.
+    #[inline]
+    pub(in crate::transport) fn post_long(
+        &mut self,
+        to: Rank,
+        head: Head,
+        data: Elements<'_>,
+        is_empty: impl FnOnce() -> bool,
+    ) -> bool {
+        if !Writer::fits_annex(data) {
+            return false;
+        }
+        let writer = self.free(to).filter(|_| is_empty());
+        writer.map(|writer| writer.post_long(head, data)).is_some()
+    }
+
+    /// Writes a packet that was made elsewhere, on the same conditions; otherwise returns it.
+    pub(in crate::transport) fn post_packet(
+        &mut self,
+        to: Rank,
+        packet: Packet,
+        is_empty: impl FnOnce() -> bool,
+    ) -> Result<(), Packet> {
+        match self.free(to).filter(|_| is_empty()) {
+            Some(writer) => Ok(writer.post_packet(packet)),
+            None => Err(packet),
+        }
     }
 
     /// Looks how much was read, if it is time for that. Called after a post, when no rank waits for this one.
@@ -216,22 +250,10 @@ impl Out {
         }
     }
 
-    /// Counts a message that goes to `to` through the mailbox. If it would fit and is the last of several in a row, the
-    /// next one may go through the receiver's fast box.
+    /// Counts a message that goes to `to` through the mailbox. If it is the last of several in a row, the next one may go
+    /// through the receiver's fast box.
     #[cold]
-    #[inline]
-    pub(in crate::transport) fn goes_by_mailbox(
-        &mut self,
-        to: Rank,
-        data: Elements<'_>,
-        fast_box: &Arc<FastBox>,
-    ) {
-        if Writer::fits(data) {
-            self.count(to, fast_box);
-        }
-    }
-
-    fn count(&mut self, to: Rank, fast_box: &Arc<FastBox>) {
+    pub(in crate::transport) fn goes_by_mailbox(&mut self, to: Rank, fast_box: &Arc<FastBox>) {
         let (last, row) = self.lately;
         let row = if last == to { row + 1 } else { 1 };
         self.lately = (to, row % ROW);

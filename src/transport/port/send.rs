@@ -9,6 +9,7 @@ use crate::op::elements::Elements;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cooperative_copy::{self, Taker};
 use crate::transport::memory::copy_claims::Side;
+use crate::transport::memory::fast_box::Out;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::{Loan, lend};
 use crate::transport::memory::loan::{LoanWord, Ticket};
@@ -55,7 +56,8 @@ impl Port {
 
     /// Sends a copy of elements, and never waits. Returns whether the receiver had not ended before.
     pub(crate) fn send_copy(&self, to: Rank, head: Head, data: Elements<'_>, copy: CopyTo) -> bool {
-        if let Some(there) = self.send_by_fast_box(to, head, data) {
+        let by_fast_box = self.send_by_fast_box(to, head, data);
+        if let Some(there) = by_fast_box.or_else(|| self.send_by_annex(to, head, data)) {
             return there;
         }
         let packet = match copy {
@@ -78,6 +80,26 @@ impl Port {
         head: Head,
         data: Elements<'_>,
     ) -> Option<bool> {
+        self.send_through(to, head, data, |fast_box, is_empty| {
+            fast_box.post(to, head, data, is_empty)
+        })
+    }
+
+    /// The same for a copy of a message that is longer, in an annex.
+    fn send_by_annex(&self, to: Rank, head: Head, data: Elements<'_>) -> Option<bool> {
+        self.send_through(to, head, data, |fast_box, is_empty| {
+            fast_box.post_long(to, head, data, is_empty)
+        })
+    }
+
+    #[inline]
+    fn send_through(
+        &self,
+        to: Rank,
+        head: Head,
+        data: Elements<'_>,
+        post: impl FnOnce(&mut Out, &dyn Fn() -> bool) -> bool,
+    ) -> Option<bool> {
         let mut fast_box = self.fast_box.borrow_mut();
         let (endpoint, bytes) = (&self.fabric.endpoints[to], data.size());
         // Checked before the post, as in `Fabric::post`.
@@ -89,15 +111,12 @@ impl Port {
             }
             is_empty
         };
-        if fast_box.post(to, head, data, is_empty) {
+        if post(&mut fast_box, &is_empty) {
             endpoint.sleeper.rouse();
             fast_box.look();
             self.recorder.has_sent(to);
             self.count(bytes);
             return Some(there);
-        }
-        if to != self.me && !self.has_one_path() {
-            fast_box.goes_by_mailbox(to, data, &endpoint.fast_box);
         }
         None
     }
@@ -110,15 +129,34 @@ impl Port {
             || self.fast_box.borrow().has_room(to, data)
     }
 
-    /// Posts a message of `bytes` bytes. Only a trace is written before the post: the receiver would wait for
-    /// everything else.
+    /// Posts a packet of `bytes` bytes, through the fast box on the same conditions. Only a trace is written before the
+    /// post: the receiver would wait for everything else.
     #[inline]
     pub(in crate::transport) fn post(&self, to: Rank, packet: Packet, bytes: usize) -> bool {
         self.recorder.sends(to, || packet.head, bytes);
-        let there = self.fabric.post(to, packet);
+        let there = self.post_packet(to, packet);
         self.recorder.has_sent(to);
         self.count(bytes);
         there
+    }
+
+    fn post_packet(&self, to: Rank, packet: Packet) -> bool {
+        let (mut fast_box, endpoint) = (self.fast_box.borrow_mut(), &self.fabric.endpoints[to]);
+        // Checked before the post, as in `Fabric::post`.
+        let there = !endpoint.sleeper.is_gone(self.fabric.run());
+        match fast_box.post_packet(to, packet, || endpoint.mail.is_empty()) {
+            Ok(()) => {
+                endpoint.sleeper.rouse();
+                fast_box.look();
+                there
+            }
+            Err(packet) => {
+                if to != self.me && !self.has_one_path() {
+                    fast_box.goes_by_mailbox(to, &endpoint.fast_box);
+                }
+                self.fabric.post(to, packet)
+            }
+        }
     }
 
     /// Moves a value to `to`. Returns what [`send`](Self::send) returns.
