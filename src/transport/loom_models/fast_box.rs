@@ -114,7 +114,7 @@ impl Shared {
     fn send(&self, out: &mut Out, number: u32) {
         let (head, message) = (head(number), message(number));
         let (data, is_empty) = (Elements::of(&message), || self.mail.is_empty());
-        if !out.post(READER, head, data, is_empty) {
+        if !out.post(READER, head, data, false, is_empty) {
             self.mail.post(number);
         }
         out.look();

@@ -38,9 +38,11 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::ring::{self, ring};
 
-/// The longest message in bytes that is copied in any case, so that cells consist of whole lines. A longer one is lent,
-/// and read once where it lies; copied to an annex if its sender may not wait.
-const FITS: usize = 1024;
+/// The longest message in bytes that lies in a cell, so that a cell is two lines.
+const FITS: usize = 96;
+/// The longest message that is copied in any case. A longer one is lent, and read once where it lies; copied to an annex
+/// if its sender may not wait.
+const SHORT: usize = 1024;
 /// Number of messages that are on their way at most: a window of started ones fits.
 const CELLS: usize = if cfg!(all(test, loom)) { 2 } else { 64 };
 /// A writer whose messages are not read looks for space again after this many: each look moves a line.
@@ -181,7 +183,13 @@ impl Out {
 
     #[inline]
     fn is_free(writer: &Writer, data: Elements<'_>) -> bool {
-        writer.has_room() && Writer::fits(data)
+        writer.has_room() && Self::is_short(data)
+    }
+
+    /// Whether a message is copied in any case.
+    #[inline]
+    fn is_short(data: Elements<'_>) -> bool {
+        Writer::fits(data) || data.size() <= SHORT && Writer::fits_annex(data)
     }
 
     /// The writing end for messages to `to`, if a cell is free.
@@ -192,37 +200,29 @@ impl Out {
         (*whose == to && space(writer)).then_some(writer)
     }
 
-    /// Writes a copy of a short message, if there is space and the mailbox of `to` is empty, which is checked last.
-    /// Returns whether it did.
+    /// Writes a copy of a message, if there is space and the mailbox of `to` is empty, which is checked last; of one that
+    /// is not short only if its sender `may_not_wait`. Returns whether it did.
     #[inline]
     pub(in crate::transport) fn post(
         &mut self,
         to: Rank,
         head: Head,
         data: Elements<'_>,
+        may_not_wait: bool,
         is_empty: impl FnOnce() -> bool,
     ) -> bool {
-        if !Writer::fits(data) {
+        let fits = Writer::fits(data);
+        if !fits && !Self::is_short(data) && !(may_not_wait && Writer::fits_annex(data)) {
             return false;
         }
-        let writer = self.free(to).filter(|_| is_empty());
-        writer.map(|writer| writer.post(head, data)).is_some()
-    }
-
-    /// The same for a message that fits into an annex.
-    #[inline]
-    pub(in crate::transport) fn post_long(
-        &mut self,
-        to: Rank,
-        head: Head,
-        data: Elements<'_>,
-        is_empty: impl FnOnce() -> bool,
-    ) -> bool {
-        if !Writer::fits_annex(data) {
+        let Some(writer) = self.free(to).filter(|_| is_empty()) else {
             return false;
+        };
+        match fits {
+            true => writer.post(head, data),
+            false => writer.post_long(head, data),
         }
-        let writer = self.free(to).filter(|_| is_empty());
-        writer.map(|writer| writer.post_long(head, data)).is_some()
+        true
     }
 
     /// Writes a packet that was made elsewhere, on the same conditions; otherwise returns it.

@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! cells    │turn│ info head elements … │ × 8…64  written by the writer, at least one cache line each
-//! annexes  │elements …│ × as many                 the same, for messages that do not fit into their cells
+//! annexes  │elements …│ × 8, and 64               the same, for messages that do not fit into their cells
 //! read     │number of packets read│             written by the reader
 //! ```
 //!
 //! A lane of slots is a ring whose cells are cache lines; a fast box is one whose cells have space for longer messages,
-//! and which has annexes once a message has needed one.
+//! and which has annexes once a message has needed one. While few packets are unread, the near annexes are used in turn,
+//! which stay in the caches; otherwise each cell has a far annex.
 //!
 //! # Why this is sound
 //!
@@ -15,7 +16,8 @@
 //!   of each, neither can be copied, and both need `&mut`. Whoever passes an end on to another thread moves it.
 //! - *Handed over.* The content of a cell and its annex is the reader's from the release of its turn, which it acquires,
 //!   to the release of the read count. The writer writes them again only when the count that it has acquired covers what
-//!   was there.
+//!   was there: a near annex was last written for the packet as many packets ago as there are near annexes, or for one
+//!   before that, and is used only if fewer packets are unread.
 //! - *Whole.* A turn gives the number of its packet, modulo 2²⁴. A cell holds no packet but the sought one and the one a
 //!   lap before, so a packet is read once, and none is taken for another.
 //! - *As it was written.* The turn also carries the packet's [`Label`], and the type lies beside the elements:
@@ -31,17 +33,21 @@ use crossbeam_utils::CachePadded;
 use crate::op::elements::{Elements, Info, copy_bytes};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::blocks::PIECE;
+use crate::transport::memory::bytes::CACHE_LINE;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
 
 /// The longest message in bytes that is copied to an annex.
 pub(in crate::transport) const ANNEX: usize = 4096;
+/// Number of near annexes.
+const NEAR: usize = if cfg!(all(test, loom)) { 1 } else { 8 };
 
 /// A ring of `CELLS` cells, a power of two, which have space for elements of `BYTES` bytes.
 pub(in crate::transport) struct Ring<const BYTES: usize, const CELLS: usize> {
     cells: Box<[Cell<BYTES>; CELLS]>,
-    /// The annex of each cell. Memory that no message has needed is not touched.
-    annexes: OnceLock<Box<[Annex]>>,
+    /// Memory that no message has needed is not touched.
+    near: OnceLock<Box<[Annex]>>,
+    far: OnceLock<Box<[Annex]>>,
     /// Number of packets that the reader has read.
     read: CachePadded<AtomicU32>,
 }
@@ -63,9 +69,13 @@ struct Content<const BYTES: usize> {
 
 type Annex = Place<MaybeUninit<Elsewhere>>;
 
-/// The elements of a message that does not fit into its cell.
+/// The elements of a message that does not fit into its cell. One line longer than a page, so that the lines of
+/// different ones are in different sets of a cache.
 #[repr(C, align(64))]
-struct Elsewhere([MaybeUninit<u8>; ANNEX]);
+struct Elsewhere([MaybeUninit<u8>; ANNEX + CACHE_LINE]);
+
+/// The number of an annex, in the body of its cell: the near ones first.
+type Number = u32;
 
 const _: () = assert!(BODY_ALIGN <= align_of::<Head>());
 // The smallest cells hold short messages of EAGER_BYTES, and any body.
@@ -96,7 +106,8 @@ pub(in crate::transport) fn ring<const BYTES: usize, const CELLS: usize>(
         cells: cells
             .try_into()
             .unwrap_or_else(|_| unreachable!("as many as were made")),
-        annexes: OnceLock::new(),
+        near: OnceLock::new(),
+        far: OnceLock::new(),
         read: CachePadded::new(AtomicU32::new(packets)),
     });
     let writer = Writer {
@@ -128,11 +139,17 @@ impl<const BYTES: usize, const CELLS: usize> Ring<BYTES, CELLS> {
         &self.cells[behind as usize % CELLS]
     }
 
-    /// The annex of that cell.
-    fn annex(&self, behind: u32) -> &Annex {
-        let new = || (0..CELLS).map(|_| Place::new(MaybeUninit::uninit()));
-        let annexes = self.annexes.get_or_init(|| new().collect());
-        &annexes[behind as usize % CELLS]
+    /// An annex by its number.
+    fn annex(&self, number: Number) -> &Annex {
+        let new = |count: usize| {
+            (0..count)
+                .map(|_| Place::new(MaybeUninit::uninit()))
+                .collect()
+        };
+        match number as usize {
+            near if near < NEAR => &self.near.get_or_init(|| new(NEAR))[near],
+            far => &self.far.get_or_init(|| new(CELLS))[far - NEAR],
+        }
     }
 
     /// Whether the packet after the first `read` packets is not there.
@@ -227,13 +244,29 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
     #[inline(never)]
     pub(in crate::transport) fn post_long(&mut self, head: Head, data: Elements<'_>) {
         assert!(Self::fits_annex(data), "a message longer than an annex");
-        let behind = self.written;
-        self.write(head, data.info(), Label::of(data), |ring, _| {
-            ring.annex(behind).with_mut(|place| {
-                // SAFETY: the annex has space for every message that fits. It belongs to the cell that is being written.
+        let number = self.free_annex();
+        self.write(head, data.info(), Label::of(data), |ring, body| {
+            ring.annex(number).with_mut(|place| {
+                // SAFETY: the annex has space for every message that fits. What was there has been read, see
+                // `free_annex`, and it is handed over with this cell.
                 unsafe { copy_bytes(place.cast(), data.first(), data.size()) };
             });
+            // SAFETY: a body has space for a number, and is aligned for one.
+            unsafe { body.cast::<Number>().write(number) };
         });
+    }
+
+    /// The number of an annex for the next packet: a near one if fewer packets are unread than there are near ones,
+    /// otherwise that of the cell. If many are unread, it looks each time as many more are.
+    fn free_annex(&mut self) -> Number {
+        let near = NEAR as u32;
+        if self.unread() >= near && self.unread().is_multiple_of(near) {
+            self.look();
+        }
+        match self.unread() < near {
+            true => self.written % near,
+            false => near + self.written % CELLS as u32,
+        }
     }
 
     /// Posts a packet that was made elsewhere.
@@ -306,7 +339,7 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
                 let (head, info) = ((*content).head, (*content).info);
                 let label = Label::from_bits(there);
                 match BYTES > EAGER_BYTES && label.landed_bytes(info) > BYTES {
-                    true => self.load_annex(place, head, info, label),
+                    true => self.load_annex(place, head, info, label, body),
                     false => place.load(head, info, label, body),
                 }
             }
@@ -317,16 +350,25 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
         true
     }
 
-    /// Copies a message from the annex of the next cell into `place`.
+    /// Copies a message from the annex of the next cell, whose body this is, into `place`.
     ///
     /// # Safety
     ///
     /// The writer has handed over that cell with this content, of a message that does not fit into it.
     #[inline(never)]
-    unsafe fn load_annex(&self, place: &mut Packet, head: Head, info: &'static Info, label: Label) {
-        self.ring.annex(self.read).with(|annex| {
-            // SAFETY: such a message was written to the annex before its cell was handed over, and stays there until
-            // that is given back.
+    unsafe fn load_annex(
+        &self,
+        place: &mut Packet,
+        head: Head,
+        info: &'static Info,
+        label: Label,
+        body: *const u8,
+    ) {
+        // SAFETY: the body of such a message is the number of its annex.
+        let number = unsafe { body.cast::<Number>().read() };
+        self.ring.annex(number).with(|annex| {
+            // SAFETY: the message was written there before its cell was handed over, and stays there until that is
+            // given back.
             unsafe { place.load(head, info, label, annex.cast()) };
         });
     }

@@ -9,7 +9,6 @@ use crate::op::elements::Elements;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cooperative_copy::{self, Taker};
 use crate::transport::memory::copy_claims::Side;
-use crate::transport::memory::fast_box::Out;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::{Loan, lend};
 use crate::transport::memory::loan::{LoanWord, Ticket};
@@ -44,7 +43,7 @@ impl Port {
         data: Elements<'_>,
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        if let Some(there) = self.send_by_fast_box(to, head, data) {
+        if let Some(there) = self.send_by_fast_box(to, head, data, false) {
             return Ok((meanwhile()?, there));
         }
         if !Packet::fits(data) {
@@ -56,8 +55,7 @@ impl Port {
 
     /// Sends a copy of elements, and never waits. Returns whether the receiver had not ended before.
     pub(crate) fn send_copy(&self, to: Rank, head: Head, data: Elements<'_>, copy: CopyTo) -> bool {
-        let by_fast_box = self.send_by_fast_box(to, head, data);
-        if let Some(there) = by_fast_box.or_else(|| self.send_by_annex(to, head, data)) {
+        if let Some(there) = self.send_by_fast_box(to, head, data, true) {
             return there;
         }
         let packet = match copy {
@@ -79,26 +77,7 @@ impl Port {
         to: Rank,
         head: Head,
         data: Elements<'_>,
-    ) -> Option<bool> {
-        self.send_through(to, head, data, |fast_box, is_empty| {
-            fast_box.post(to, head, data, is_empty)
-        })
-    }
-
-    /// The same for a copy of a message that is longer, in an annex.
-    fn send_by_annex(&self, to: Rank, head: Head, data: Elements<'_>) -> Option<bool> {
-        self.send_through(to, head, data, |fast_box, is_empty| {
-            fast_box.post_long(to, head, data, is_empty)
-        })
-    }
-
-    #[inline]
-    fn send_through(
-        &self,
-        to: Rank,
-        head: Head,
-        data: Elements<'_>,
-        post: impl FnOnce(&mut Out, &dyn Fn() -> bool) -> bool,
+        may_not_wait: bool,
     ) -> Option<bool> {
         let mut fast_box = self.fast_box.borrow_mut();
         let (endpoint, bytes) = (&self.fabric.endpoints[to], data.size());
@@ -111,7 +90,7 @@ impl Port {
             }
             is_empty
         };
-        if post(&mut fast_box, &is_empty) {
+        if fast_box.post(to, head, data, may_not_wait, is_empty) {
             endpoint.sleeper.rouse();
             fast_box.look();
             self.recorder.has_sent(to);
