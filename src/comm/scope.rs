@@ -7,7 +7,7 @@
 //! A window of many short messages costs little more than their exchange: a send whose message is on its way is no
 //! operation in progress, and the scope alone knows of a receive.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::marker::PhantomData;
 use std::mem;
 use std::panic::Location;
@@ -15,16 +15,17 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::request::{Here, Request};
-use super::scoped_request::{Finishes, ScopedRequest};
+use super::scoped_request::{Receives, ScopedRequest};
 use super::start::opened;
-use super::wait_several::several;
 use crate::Rank;
 use crate::engine::envelope::{Source, Status, Tag, has_room, is_of};
 use crate::engine::rank_state::Core;
-use crate::engine::receive::{receive, status_in};
-use crate::engine::request_state::{Direction, RequestState, Until};
+use crate::engine::receive::{Receive, receive, status_in};
+use crate::engine::request_state::{Direction, RequestState, Until, show_all};
 use crate::error::{Result, Site};
 use crate::op::Element;
+use crate::op::elements::ElementsMut;
+use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::CopyTo;
 
@@ -37,75 +38,127 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// One request of a scope, which completes it whatever becomes of the handle.
+/// One operation of a scope, which completes it whatever becomes of the handle.
 struct Begun<'env> {
     core: Rc<Core>,
-    state: Rc<RequestState>,
-    /// What stores the result; `None` for a send.
-    land: Option<Rc<dyn Lands + 'env>>,
+    /// The slot and the call of a receive.
+    posted: Option<(Rc<Slot>, Receive)>,
+    /// The request; of a receive only once one is needed.
+    state: OnceCell<Rc<RequestState>>,
+    /// Whether the scope has ended it.
+    over: Cell<bool>,
+    /// Where its result goes, until it is there; `None` for a send.
+    land: Cell<Option<Land<'env>>>,
 }
 
-/// What stores the result of a request in the buffer that it has borrowed.
+/// Where a result goes.
+pub(super) enum Land<'env> {
+    /// The borrowed buffer of a receive, and what stores a message there.
+    Buffer(
+        ElementsMut<'env>,
+        fn(ElementsMut<'env>, &Packet, &Core) -> Result<()>,
+    ),
+    /// That of a collective.
+    Collective(Rc<dyn Lands + 'env>),
+}
+
+/// What stores the result of a collective in the buffer that it has borrowed.
 pub(super) trait Lands {
-    /// Stores it: the message, or the result of a collective, of which the packet holds nothing.
-    fn land(&self, packet: &Packet, core: &Core, state: &RequestState) -> Result<()>;
+    fn land(&self, state: &RequestState) -> Result<()>;
 }
 
 impl Begun<'_> {
-    /// Ends a request that is ready and that was not waited for.
-    fn conclude(self) -> Result<()> {
-        self.core.close(&self.state);
-        let Some(land) = &self.land else {
-            return Ok(());
-        };
-        let Direction::Receive { slot, .. } = &self.state.direction else {
-            return land.land(&Packet::empty(), &self.core, &self.state);
-        };
-        let landed = land.land(&slot.message(), &self.core, &self.state);
+    /// Its request, which is made if there is none yet.
+    fn state(&self, comm: &Comm) -> &Rc<RequestState> {
+        self.state.get_or_init(|| {
+            let (slot, call) = self.posted.clone().expect("a receive has a slot");
+            let direction = Direction::Receive { call, slot };
+            self.core.renewed(direction, &comm.handle, call.site)
+        })
+    }
+
+    fn is_over(&self) -> bool {
+        self.over.get() || self.state.get().is_some_and(|state| state.over.get())
+    }
+
+    fn is_ready(&self) -> bool {
+        match (self.state.get(), &self.posted) {
+            (None, Some((slot, _))) => slot.is_filled(),
+            (state, _) => state.is_some_and(|state| state.is_ready()),
+        }
+    }
+
+    /// Ends one that is ready and that was not waited for.
+    fn conclude(&self) -> Result<()> {
+        let state = self.state.get();
+        state.inspect(|state| self.core.close(state));
+        self.over.set(true);
+        match (self.land.take(), &self.posted, state) {
+            (Some(Land::Buffer(buf, store)), Some((slot, _)), _) => self.receive(slot, buf, store),
+            (Some(Land::Collective(landing)), _, Some(state)) => landing.land(state),
+            _ => Ok(()),
+        }
+    }
+
+    fn receive<'env>(
+        &self,
+        slot: &Slot,
+        buf: ElementsMut<'env>,
+        store: fn(ElementsMut<'env>, &Packet, &Core) -> Result<()>,
+    ) -> Result<()> {
+        let stored = store(buf, &slot.message(), &self.core);
         let port = &self.core.port;
-        match &landed {
+        match &stored {
             Ok(()) => port.recorder.received(slot.empty()),
             Err(_) => {
                 let (packet, arrival) = slot.take();
                 port.inbox().give_back(packet, arrival, &*port.fabric);
             }
         }
-        landed
+        stored
     }
 }
 
 impl Drop for Begun<'_> {
-    /// Cancels a request that has not ended by now: the scope has failed, or unwinds.
+    /// Cancels what has not ended by now: the scope has failed, or unwinds.
     fn drop(&mut self) {
-        if !self.state.over.get() {
-            self.core.revoke(&self.state);
+        let port = &self.core.port;
+        match (self.state.get(), self.posted.take()) {
+            (None, Some((slot, _))) if self.is_over() => port.inbox().recycle(slot),
+            _ if self.is_over() => {}
+            (Some(state), _) => _ = self.core.revoke(state),
+            (None, Some((slot, _))) => port.inbox().unpost(&slot, &*port.fabric),
+            (None, None) => {}
         }
     }
 }
 
-/// The borrowed buffer of a receive. The code that concludes the request takes it out.
-struct Landing<'env, T>(Cell<Option<&'env mut [T]>>);
-
-impl<'env, T: Element> Landing<'env, T> {
-    /// Copies a message into the first elements of the buffer, and returns the buffer.
-    fn store(&self, packet: &Packet, core: &Core) -> Result<&'env mut [T]> {
-        let buf = opened(self.0.take())?;
-        is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
-        opened(packet.open_into(&*core.port.fabric, &core.port, buf))?;
-        Ok(buf)
-    }
+/// Copies a message into the first elements of a buffer of elements of type `T`.
+fn store<T: Element>(buf: ElementsMut<'_>, packet: &Packet, core: &Core) -> Result<()> {
+    let buf = opened(buf.typed::<T>())?;
+    is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
+    opened(packet.open_into(&*core.port.fabric, &core.port, buf))
 }
 
-impl<T: Element> Lands for Landing<'_, T> {
-    fn land(&self, packet: &Packet, core: &Core, _: &RequestState) -> Result<()> {
-        self.store(packet, core).map(drop)
+impl<'scope, 'env, T: Element> Receives<'scope, (&'env mut [T], Status)> for Scope<'scope, 'env> {
+    fn request(&'scope self, index: usize) -> Request<'scope, (&'env mut [T], Status)> {
+        let state = Receives::<(&'env mut [T], Status)>::state(self, index);
+        let finish = move |packet: &mut Packet, here: &Here<'_>| {
+            let status = status_in(here.comm, packet);
+            let mut buf = opened(self.buffer(index))?;
+            store::<T>(buf.reborrow(), packet, here.core)?;
+            Ok((opened(buf.typed())?, status))
+        };
+        Request::new(&self.comm.core, state, Box::new(finish)).scoped()
     }
-}
 
-impl<'env, T: Element> Finishes<(&'env mut [T], Status)> for Landing<'env, T> {
-    fn finish(&self, packet: &Packet, here: &Here<'_>) -> Result<(&'env mut [T], Status)> {
-        let status = status_in(here.comm, packet);
-        Ok((self.store(packet, here.core)?, status))
+    fn state(&self, index: usize) -> Rc<RequestState> {
+        self.begun.borrow()[index].state(self.comm).clone()
+    }
+
+    fn is_done(&self, index: usize) -> bool {
+        let state = Receives::<(&mut [T], Status)>::state(self, index);
+        self.comm.core.is_done(&state)
     }
 }
 
@@ -197,17 +250,26 @@ impl Comm {
         self.finish_all(begun, site).map(|()| result)
     }
 
-    /// Waits for all requests of a scope that were not waited for, and ends them.
+    /// Waits for all operations of a scope that were not waited for, and ends them.
     fn finish_all(&self, mut begun: Vec<Begun<'_>>, site: Site) -> Result<()> {
-        begun.retain(|one| !one.state.over.get());
+        begun.retain(|one| !one.is_over());
         if begun.is_empty() {
             return Ok(());
         }
-        let states: Vec<_> = begun.iter().map(|one| one.state.clone()).collect();
-        let call = ("scope, at its end,", site);
-        several(&self.core, &self.shared, &states, call, |show| {
-            self.core.await_ready(&states, Until::All, show, site)?;
-            begun.into_iter().try_for_each(Begun::conclude)
+        let states = || -> Vec<_> { begun.iter().map(|one| one.state(self).clone()).collect() };
+        let show = || format!("scope, at its end, for {}", show_all(&states()));
+        // Those before this one are ready.
+        let first = Cell::new(0);
+        let are_ready = || {
+            let more = begun[first.get()..].iter();
+            first.set(first.get() + more.take_while(|one| one.is_ready()).count());
+            first.get() == begun.len()
+        };
+        self.op(site, &show, || {
+            if !self.core.port.spin_taking_in(&are_ready) {
+                self.core.await_ready(&states(), Until::All, &show, site)?;
+            }
+            begun.iter().try_for_each(Begun::conclude)
         })
     }
 }
@@ -281,14 +343,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
         let call = receive("irecv_into", from.into(), tag.into(), None);
         self.comm.op(call.site, &|| call.to_string(), || {
-            let direction = self.comm.post_receive(&call)?;
-            let state = self
-                .comm
-                .core
-                .renewed(direction, &self.comm.handle, call.site);
-            let landing = Rc::new(Landing(Cell::new(Some(buf))));
-            self.begin(state.clone(), Some(landing.clone()));
-            Ok(ScopedRequest::receive(self.comm, state, landing))
+            let posted = (self.comm.post_slot(&call)?, call);
+            let land = Land::Buffer(ElementsMut::of(buf), store::<T>);
+            let index = self.begin(Some(posted), OnceCell::new(), Some(land));
+            Ok(ScopedRequest::receive(self, index))
         })
     }
 
@@ -296,15 +354,35 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     pub(super) fn keep<R>(
         &'scope self,
         request: Request<'scope, R>,
-        land: Option<Rc<dyn Lands + 'env>>,
+        land: Option<Land<'env>>,
     ) -> ScopedRequest<'scope, R> {
-        self.begin(request.state().clone(), land);
+        self.begin(None, request.state().clone().into(), land);
         ScopedRequest::open(request)
     }
 
-    fn begin(&self, state: Rc<RequestState>, land: Option<Rc<dyn Lands + 'env>>) {
-        let core = self.comm.core.clone();
-        let begun = Begun { core, state, land };
-        self.begun.borrow_mut().push(begun);
+    /// Registers an operation, and returns its index.
+    fn begin(
+        &self,
+        posted: Option<(Rc<Slot>, Receive)>,
+        state: OnceCell<Rc<RequestState>>,
+        land: Option<Land<'env>>,
+    ) -> usize {
+        let mut begun = self.begun.borrow_mut();
+        begun.push(Begun {
+            core: self.comm.core.clone(),
+            posted,
+            state,
+            over: Cell::new(false),
+            land: Cell::new(land),
+        });
+        begun.len() - 1
+    }
+
+    /// The buffer that a receive has borrowed, once.
+    fn buffer(&self, index: usize) -> Option<ElementsMut<'env>> {
+        match self.begun.borrow().get(index)?.land.take()? {
+            Land::Buffer(buf, _) => Some(buf),
+            Land::Collective(_) => None,
+        }
     }
 }

@@ -8,14 +8,13 @@ use std::rc::Rc;
 
 use super::request::{Here, Request};
 use super::run_call::blocks_of;
-use super::scope::{Lands, Scope};
+use super::scope::{Land, Lands, Scope};
 use super::scoped_request::ScopedRequest;
 use super::start::opened;
 use super::started::{Begun, ended, started_of};
 use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::{Ask, ask};
-use crate::engine::rank_state::Core;
 use crate::engine::request_state::RequestState;
 use crate::error::Result;
 use crate::execute::Started;
@@ -46,7 +45,7 @@ impl<'env, T: Element> Landing<'env, T> {
 }
 
 impl<T: Element> Lands for Landing<'_, T> {
-    fn land(&self, _: &Packet, _: &Core, state: &RequestState) -> Result<()> {
+    fn land(&self, state: &RequestState) -> Result<()> {
         self.store(started_of(state)).map(drop)
     }
 }
@@ -410,6 +409,6 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let theirs = landing.clone();
         let finish = move |_: &mut Packet, here: &Here<'_>| theirs.store(started_of(here.state));
         let request = Request::new(&self.comm.core, begun.state.clone(), Box::new(finish));
-        self.keep(request, Some(landing))
+        self.keep(request, Some(Land::Collective(landing)))
     }
 }

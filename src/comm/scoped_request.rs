@@ -7,14 +7,18 @@ use std::mem;
 use std::rc::Rc;
 
 use super::Comm;
-use super::request::{Here, Request};
+use super::request::Request;
 use crate::engine::request_state::{Direction, RequestState};
 use crate::error::{Result, Site};
-use crate::transport::memory::packet::Packet;
 
-/// Makes the result of a receive from its message, once.
-pub(super) trait Finishes<R> {
-    fn finish(&self, packet: &Packet, here: &Here<'_>) -> Result<R>;
+/// A scope that knows receives whose results are of type `R`, by their index.
+pub(super) trait Receives<'scope, R> {
+    /// The request of a receive; only once for each.
+    fn request(&'scope self, index: usize) -> Request<'scope, R>;
+
+    fn state(&self, index: usize) -> Rc<RequestState>;
+
+    fn is_done(&self, index: usize) -> bool;
 }
 
 /// A [`Request`] of a [scope](Comm::scope). It need not be waited for: the scope does that at its end.
@@ -32,9 +36,8 @@ enum Form<'scope, R> {
     },
     /// A receive, which its scope knows.
     Receive {
-        comm: &'scope Comm,
-        state: Rc<RequestState>,
-        finish: Rc<dyn Finishes<R> + 'scope>,
+        scope: &'scope (dyn Receives<'scope, R> + 'scope),
+        index: usize,
     },
     Open(Request<'scope, R>),
     /// What is left while one form is replaced by another.
@@ -47,7 +50,10 @@ impl<R> fmt::Debug for ScopedRequest<'_, R> {
             Form::Sent {
                 direction, site, ..
             } => write!(f, "{direction} at {site}"),
-            Form::Receive { state, .. } => write!(f, "{state} at {}", state.site),
+            Form::Receive { scope, index } => {
+                let state = scope.state(*index);
+                write!(f, "{state} at {}", state.site)
+            }
             Form::Open(request) => request.fmt(f),
             Form::Moved => Ok(()),
         }
@@ -66,16 +72,8 @@ impl<'scope, R> ScopedRequest<'scope, R> {
     }
 
     /// That of a receive.
-    pub(super) fn receive(
-        comm: &'scope Comm,
-        state: Rc<RequestState>,
-        finish: Rc<dyn Finishes<R> + 'scope>,
-    ) -> Self {
-        ScopedRequest(Form::Receive {
-            comm,
-            state,
-            finish,
-        })
+    pub(super) fn receive(scope: &'scope (dyn Receives<'scope, R> + 'scope), index: usize) -> Self {
+        ScopedRequest(Form::Receive { scope, index })
     }
 
     /// That of an operation that its scope knows.
@@ -105,7 +103,7 @@ impl<'scope, R: 'scope> ScopedRequest<'scope, R> {
     /// As [`Request::is_done`].
     pub fn is_done(&self) -> bool {
         match &self.0 {
-            Form::Receive { comm, state, .. } => comm.core.is_done(state),
+            Form::Receive { scope, index } => scope.is_done(*index),
             Form::Open(request) => request.is_done(),
             Form::Sent { .. } | Form::Moved => true,
         }
@@ -137,15 +135,7 @@ impl<'scope, R: 'scope> Form<'scope, R> {
                 let state = RequestState::new(direction, &comm.handle, site);
                 Request::new(&comm.core, state, Box::new(|_, _| Ok(result))).scoped()
             }
-            Form::Receive {
-                comm,
-                state,
-                finish,
-            } => {
-                let finish =
-                    move |packet: &mut Packet, here: &Here<'_>| finish.finish(packet, here);
-                Request::new(&comm.core, state, Box::new(finish)).scoped()
-            }
+            Form::Receive { scope, index } => scope.request(index),
             Form::Open(request) => request,
             Form::Moved => unreachable!("a form is back before its request is used"),
         }

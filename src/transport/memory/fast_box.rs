@@ -38,8 +38,8 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::ring::{self, ring};
 
-/// The longest message in bytes that lies in a cell, so that a cell is two lines.
-const FITS: usize = 96;
+/// The longest message in bytes that lies in a cell, so that a cell is five lines, and all cells fit into a cache.
+const FITS: usize = 288;
 /// The longest message that is copied in any case. A longer one is lent, and read once where it lies; copied to an annex
 /// if its sender may not wait.
 const SHORT: usize = 1024;
