@@ -284,10 +284,14 @@ impl Inbox {
             return slot;
         }
         let slot = self.posted.slot(want);
-        if self.fill(&slot, lenders) {
-            return slot;
+        if !self.fill(&slot, lenders) {
+            return self.posted.open(slot);
         }
-        self.posted.open(slot)
+        // What lies behind its message may be for a receive that was posted before.
+        if self.has_posted() {
+            self.take_in(lenders);
+        }
+        slot
     }
 
     /// Fills a slot with the first message that it wants, of those that have arrived. Messages behind that stay where
