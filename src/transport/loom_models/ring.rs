@@ -2,12 +2,13 @@
 //! the other writes it, and none is overwritten unread.
 //!
 //! The rings are the real ones, in loom's cells, which report every access that is not ordered with the ones before.
-//! They have two cells here, and two annexes, so that they are soon overwritten.
+//! They have two cells here, one near annex and two far ones, so that they are soon overwritten.
 //!
 //! Checked by hand: the models fail with the release of a turn or of the read count relaxed, or the acquire of either;
 //! with a turn that is stored before the content, or a count before the content is read; with a cell that is written
 //! while one more packet is unread than there are cells; with turns that do not say which packet it is; with a label
-//! that loses its count or its kind.
+//! that loses its count or its kind; with a near annex that is used while as many packets as there are near ones are
+//! unread, or with one far annex for all cells.
 
 use loom::thread;
 

@@ -212,7 +212,8 @@ impl Out {
         is_empty: impl FnOnce() -> bool,
     ) -> bool {
         let fits = Writer::fits(data);
-        if !fits && !Self::is_short(data) && !(may_not_wait && Writer::fits_annex(data)) {
+        let copied = Self::is_short(data) || may_not_wait && Writer::fits_annex(data);
+        if !(fits || copied) {
             return false;
         }
         let Some(writer) = self.free(to).filter(|_| is_empty()) else {
@@ -232,10 +233,11 @@ impl Out {
         packet: Packet,
         is_empty: impl FnOnce() -> bool,
     ) -> Result<(), Packet> {
-        match self.free(to).filter(|_| is_empty()) {
-            Some(writer) => Ok(writer.post_packet(packet)),
-            None => Err(packet),
-        }
+        let Some(writer) = self.free(to).filter(|_| is_empty()) else {
+            return Err(packet);
+        };
+        writer.post_packet(packet);
+        Ok(())
     }
 
     /// Looks how much was read, if it is time for that. Called after a post, when no rank waits for this one.
