@@ -11,7 +11,7 @@ use rankfold::{Comm, ErrorKind, Rank, Result, Source, Tag, World, WorldError};
 /// More messages than a rank sends by the mailbox before it looks for another path.
 const MANY: u32 = 40;
 /// Lengths in elements on both sides of every bound.
-const LENGTHS: [usize; 8] = [0, 1, 4, 5, 16, 128, 129, 1000];
+const LENGTHS: [usize; 12] = [0, 1, 4, 5, 16, 36, 37, 128, 129, 512, 513, 1000];
 
 /// Exchanges answers until rank `a` certainly sends to rank `b` by the fastest path, and the other way round.
 fn warm_up(comm: &Comm, a: Rank, b: Rank) -> Result<()> {
@@ -52,7 +52,7 @@ fn line() -> impl Strategy<Value = Line> {
     prop_oneof![
         12 => (0..3u32, length()).prop_map(|(tag, length)| Line::Send { tag, length }),
         1 => (0..3u32).prop_map(|tag| Line::Value { tag }),
-        1 => (0..3u32, length()).prop_map(|(tag, length)| Line::Start { tag, length }),
+        4 => (0..3u32, length()).prop_map(|(tag, length)| Line::Start { tag, length }),
         4 => Just(Line::Settle),
     ]
 }

@@ -1,5 +1,5 @@
-//! Messages of one rank take two paths, a fast box for short ones and the mailbox for all others. They are received as
-//! if there were one path: in the order in which they were sent, and effects after their causes.
+//! Messages of one rank take two paths: a fast box, as long as that has room and the mailbox is empty, and the mailbox.
+//! They are received as if there were one path: in the order in which they were sent, and effects after their causes.
 //!
 //! Nothing here races: everything that matters has been sent when the receiver looks.
 
@@ -13,8 +13,13 @@ use rankfold::{Comm, Rank, Result, Source, Tag, World};
 
 /// Number of short messages in a row to one rank, each received before the next, after which its fast box is taken.
 const IN_A_ROW: u32 = 40;
-/// Elements of a message that is too long for the fast box.
+/// Elements of a message that is copied to the fast box, of one that is copied to an annex there if its sender runs
+/// ahead, and of one that is lent, or kept by its sender.
+const SHORT: usize = 1;
+const MIDDLE: usize = 700;
 const LONG: usize = 3000;
+/// More messages than the fast box has room for.
+const FULL: usize = 100;
 /// The tag of messages outside a test's order.
 const ASIDE: u32 = 1000;
 
@@ -36,11 +41,12 @@ fn take_hatch(comm: &Comm) -> Result<()> {
     Ok(())
 }
 
-/// Sends a message with this number to rank 0, short or long.
-fn send(comm: &Comm, number: u32, long: bool) -> Result<()> {
-    match long {
-        true => comm.send(0, number, &vec![number; LONG]),
-        false => comm.send(0, number, &[number]),
+/// Sends a message with this number to rank 0; every third one is started.
+fn send(comm: &Comm, number: u32, length: usize) -> Result<()> {
+    let message = vec![number; length];
+    match number % 3 {
+        0 => comm.scope(|scope| scope.isend(0, number, &message).map(drop)),
+        _ => comm.send(0, number, &message),
     }
 }
 
@@ -55,16 +61,16 @@ fn receive(comm: &Comm, count: usize) -> Result<Vec<u32>> {
 }
 
 /// Rank 1, which has the fast box, and rank 2, which does not, send these messages one after the other: (sender,
-/// whether it is long). Rank 0 looks when all are sent.
-fn come_in_order(sends: &[(Rank, bool)]) {
+/// length). Rank 0 looks when all are sent.
+fn come_in_order(sends: &[(Rank, usize)]) {
     let gate = Barrier::new(3);
     let all = World::new(3).run(|comm| {
         take_hatch(comm)?;
-        for (number, &(who, long)) in sends.iter().enumerate() {
+        for (number, &(who, length)) in sends.iter().enumerate() {
             // The next sender begins when the one before has sent.
             gate.wait();
             if comm.rank() == who {
-                send(comm, number as u32, long)?;
+                send(comm, number as u32, length)?;
             }
         }
         gate.wait();
@@ -77,26 +83,24 @@ fn come_in_order(sends: &[(Rank, bool)]) {
     assert_eq!(all.unwrap()[0], expected, "{sends:?}");
 }
 
-const SHORT: bool = false;
-
 #[test]
 fn what_goes_by_the_hatch_comes_before_what_its_sender_mails_after_it() {
-    come_in_order(&[(1, SHORT), (1, true)]);
+    come_in_order(&[(1, SHORT), (1, LONG)]);
 }
 
 #[test]
 fn what_is_mailed_comes_before_what_would_fit_into_the_hatch_after_it() {
-    come_in_order(&[(1, true), (1, SHORT)]);
+    come_in_order(&[(1, LONG), (1, SHORT)]);
 }
 
 #[test]
 fn what_another_rank_mails_comes_after_what_went_by_the_hatch_before() {
-    come_in_order(&[(1, SHORT), (2, SHORT), (2, true)]);
+    come_in_order(&[(1, SHORT), (2, SHORT), (2, LONG)]);
 }
 
 #[test]
 fn what_another_rank_has_mailed_comes_before_what_would_fit_into_the_hatch() {
-    come_in_order(&[(2, SHORT), (1, SHORT), (2, true), (1, SHORT)]);
+    come_in_order(&[(2, SHORT), (1, SHORT), (2, LONG), (1, SHORT)]);
 }
 
 #[test]
@@ -104,11 +108,21 @@ fn messages_of_two_ranks_by_both_ways_come_in_the_order_of_their_sending() {
     for seed in 0..scaled(40) as u64 {
         let sent = |i: u64| {
             let bits = noise(seed, i);
-            (1 + (bits % 2) as Rank, (bits / 2).is_multiple_of(3))
+            let length = [SHORT, SHORT, MIDDLE, LONG][(bits / 2 % 4) as usize];
+            (1 + (bits % 2) as Rank, length)
         };
         let count = 2 + noise(seed, 1000) % 9;
         come_in_order(&(0..count).map(sent).collect::<Vec<_>>());
     }
+}
+
+#[test]
+fn more_messages_of_all_lengths_than_the_hatch_has_room_for_come_in_order() {
+    for length in [SHORT, MIDDLE, LONG] {
+        come_in_order(&[(1, length); FULL]);
+    }
+    let mixed = |i| (1, [SHORT, MIDDLE, LONG][i % 3]);
+    come_in_order(&(0..FULL).map(mixed).collect::<Vec<_>>());
 }
 
 /// Unexpected messages are kept by sender; between senders the order of arrival decides.

@@ -60,6 +60,7 @@ mod started_reductions;
 mod started_movements;
 
 mod scope_started;
+mod scoped_request;
 
 mod persistent;
 
@@ -128,7 +129,8 @@ pub use persistent::Persistent;
 pub use probe::Message;
 pub use reduce_over::{ReduceOver, ReduceValueOver};
 pub use request::Request;
-pub use scope::{Scope, ScopedRequest};
+pub use scope::Scope;
+pub use scoped_request::ScopedRequest;
 pub use split::Level;
 pub use template::{Side, hypercube};
 pub use using::Using;

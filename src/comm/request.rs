@@ -299,13 +299,7 @@ impl<'c, R> Request<'c, R> {
     #[doc(alias = "MPI_Request_get_status")]
     pub fn is_done(&self) -> bool {
         let core = self.core.upgrade().filter(|_| self.is_open());
-        core.is_none_or(|core| match core.in_operator() {
-            true => self.state.is_ready(),
-            false => {
-                let ready = core.ending_if_it_unwinds(|| core.is_ready(&self.state));
-                !matches!(ready, Ok(false))
-            }
-        })
+        core.is_none_or(|core| core.is_done(&self.state))
     }
 
     /// Returns the request with another result: what `f` makes of this one's. It gives requests of different kinds one

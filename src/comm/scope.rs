@@ -3,8 +3,11 @@
 //! The scope holds each receive buffer in the frame of [`Comm::scope`], and the request shares it. Only this rank's own
 //! thread ever touches the buffer, when the request is concluded; so it is a plain `&mut` all the time, and no unsafe
 //! code is needed.
+//!
+//! A window of many short messages costs little more than their exchange: a send whose message is on its way is no
+//! operation in progress, and the scope alone knows of a receive.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::marker::PhantomData;
 use std::mem;
 use std::panic::Location;
@@ -12,15 +15,17 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::request::{Here, Request};
+use super::scoped_request::{Receives, ScopedRequest};
 use super::start::opened;
-use super::wait_several::several;
 use crate::Rank;
 use crate::engine::envelope::{Source, Status, Tag, has_room, is_of};
 use crate::engine::rank_state::Core;
-use crate::engine::receive::{receive, status_in};
-use crate::engine::request_state::{Direction, RequestState, Until};
+use crate::engine::receive::{Receive, receive, status_in};
+use crate::engine::request_state::{Direction, RequestState, Until, show_all};
 use crate::error::{Result, Site};
 use crate::op::Element;
+use crate::op::elements::ElementsMut;
+use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::CopyTo;
 
@@ -33,63 +38,128 @@ pub struct Scope<'scope, 'env: 'scope> {
     env: PhantomData<&'env mut &'env ()>,
 }
 
-/// One request of a scope, which completes it whatever becomes of the handle.
+/// One operation of a scope, which completes it whatever becomes of the handle.
 struct Begun<'env> {
     core: Rc<Core>,
-    state: Rc<RequestState>,
-    /// How to store the message; `None` for a send.
-    land: Option<Land<'env>>,
+    /// The slot and the call of a receive.
+    posted: Option<(Rc<Slot>, Receive)>,
+    /// The request; of a receive only once one is needed.
+    state: OnceCell<Rc<RequestState>>,
+    /// Whether the scope has ended it.
+    over: Cell<bool>,
+    /// Where its result goes, until it is there; `None` for a send.
+    land: Cell<Option<Land<'env>>>,
 }
 
-type Land<'env> = Box<dyn FnOnce(&mut Packet) -> Result<()> + 'env>;
+/// Where a result goes.
+pub(super) enum Land<'env> {
+    /// The borrowed buffer of a receive, and what stores a message there.
+    Buffer(
+        ElementsMut<'env>,
+        fn(ElementsMut<'env>, &Packet, &Core) -> Result<()>,
+    ),
+    /// That of a collective.
+    Collective(Rc<dyn Lands + 'env>),
+}
+
+/// What stores the result of a collective in the buffer that it has borrowed.
+pub(super) trait Lands {
+    fn land(&self, state: &RequestState) -> Result<()>;
+}
 
 impl Begun<'_> {
-    /// Ends a request that is ready and that was not waited for.
-    fn conclude(mut self) -> Result<()> {
-        self.core.close(&self.state);
-        let slot = match (&self.state.direction, &self.land) {
-            (Direction::Receive { slot, .. }, Some(_)) => slot,
-            (Direction::Collective { .. }, Some(_)) => return self.land(&mut Packet::empty()),
-            _ => return Ok(()),
-        };
-        let (mut packet, arrival) = slot.take();
-        let landed = self.land(&mut packet);
-        let port = &self.core.port;
-        if landed.is_ok() {
-            port.recorder.received(packet.head);
-        } else {
-            port.inbox().give_back(packet, arrival, &*port.fabric);
-        }
-        landed
+    /// Its request, which is made if there is none yet.
+    fn state(&self, comm: &Comm) -> &Rc<RequestState> {
+        self.state.get_or_init(|| {
+            let (slot, call) = self.posted.clone().expect("a receive has a slot");
+            let direction = Direction::Receive { call, slot };
+            self.core.renewed(direction, &comm.handle, call.site)
+        })
     }
 
-    fn land(&mut self, packet: &mut Packet) -> Result<()> {
-        self.land.take().map_or(Ok(()), |land| land(packet))
+    fn is_over(&self) -> bool {
+        self.over.get() || self.state.get().is_some_and(|state| state.over.get())
+    }
+
+    fn is_ready(&self) -> bool {
+        match (self.state.get(), &self.posted) {
+            (None, Some((slot, _))) => slot.is_filled(),
+            (state, _) => state.is_some_and(|state| state.is_ready()),
+        }
+    }
+
+    /// Ends one that is ready and that was not waited for.
+    fn conclude(&self) -> Result<()> {
+        let state = self.state.get();
+        state.inspect(|state| self.core.close(state));
+        self.over.set(true);
+        match (self.land.take(), &self.posted, state) {
+            (Some(Land::Buffer(buf, store)), Some((slot, _)), _) => self.receive(slot, buf, store),
+            (Some(Land::Collective(landing)), _, Some(state)) => landing.land(state),
+            _ => Ok(()),
+        }
+    }
+
+    fn receive<'env>(
+        &self,
+        slot: &Slot,
+        buf: ElementsMut<'env>,
+        store: fn(ElementsMut<'env>, &Packet, &Core) -> Result<()>,
+    ) -> Result<()> {
+        let stored = store(buf, &slot.message(), &self.core);
+        let port = &self.core.port;
+        match &stored {
+            Ok(()) => port.recorder.received(slot.empty()),
+            Err(_) => {
+                let (packet, arrival) = slot.take();
+                port.inbox().give_back(packet, arrival, &*port.fabric);
+            }
+        }
+        stored
     }
 }
 
 impl Drop for Begun<'_> {
-    /// Cancels a request that has not ended by now: the scope has failed, or unwinds.
+    /// Cancels what has not ended by now: the scope has failed, or unwinds.
     fn drop(&mut self) {
-        if !self.state.over.get() {
-            self.core.revoke(&self.state);
+        let port = &self.core.port;
+        match (self.state.get(), self.posted.take()) {
+            (None, Some((slot, _))) if self.is_over() => port.inbox().recycle(slot),
+            _ if self.is_over() => {}
+            (Some(state), _) => _ = self.core.revoke(state),
+            (None, Some((slot, _))) => port.inbox().unpost(&slot, &*port.fabric),
+            (None, None) => {}
         }
     }
 }
 
-/// A borrowed buffer. The code that concludes the request takes it out.
-type Shared<'env, T> = Rc<Cell<Option<&'env mut [T]>>>;
-
-/// Copies a message into the first elements of a buffer, and returns the buffer.
-fn land<'env, T: Element>(
-    shared: &Shared<'env, T>,
-    packet: &Packet,
-    core: &Core,
-) -> Result<&'env mut [T]> {
-    let buf = opened(shared.take())?;
+/// Copies a message into the first elements of a buffer of elements of type `T`.
+fn store<T: Element>(buf: ElementsMut<'_>, packet: &Packet, core: &Core) -> Result<()> {
+    let buf = opened(buf.typed::<T>())?;
     is_of::<T>(packet).and_then(|()| has_room(packet, buf.len()))?;
-    opened(packet.open_into(&*core.port.fabric, &core.port, buf))?;
-    Ok(buf)
+    opened(packet.open_into(&*core.port.fabric, &core.port, buf))
+}
+
+impl<'scope, 'env, T: Element> Receives<'scope, (&'env mut [T], Status)> for Scope<'scope, 'env> {
+    fn request(&'scope self, index: usize) -> Request<'scope, (&'env mut [T], Status)> {
+        let state = Receives::<(&'env mut [T], Status)>::state(self, index);
+        let finish = move |packet: &mut Packet, here: &Here<'_>| {
+            let status = status_in(here.comm, packet);
+            let mut buf = opened(self.buffer(index))?;
+            store::<T>(buf.reborrow(), packet, here.core)?;
+            Ok((opened(buf.typed())?, status))
+        };
+        Request::new(&self.comm.core, state, Box::new(finish)).scoped()
+    }
+
+    fn state(&self, index: usize) -> Rc<RequestState> {
+        self.begun.borrow()[index].state(self.comm).clone()
+    }
+
+    fn is_done(&self, index: usize) -> bool {
+        let state = Receives::<(&mut [T], Status)>::state(self, index);
+        self.comm.core.is_done(&state)
+    }
 }
 
 /// # Requests with borrowed buffers
@@ -180,17 +250,26 @@ impl Comm {
         self.finish_all(begun, site).map(|()| result)
     }
 
-    /// Waits for all requests of a scope that were not waited for, and ends them.
+    /// Waits for all operations of a scope that were not waited for, and ends them.
     fn finish_all(&self, mut begun: Vec<Begun<'_>>, site: Site) -> Result<()> {
-        begun.retain(|one| !one.state.over.get());
+        begun.retain(|one| !one.is_over());
         if begun.is_empty() {
             return Ok(());
         }
-        let states: Vec<_> = begun.iter().map(|one| one.state.clone()).collect();
-        let call = ("scope, at its end,", site);
-        several(&self.core, &self.shared, &states, call, |show| {
-            self.core.await_ready(&states, Until::All, show, site)?;
-            begun.into_iter().try_for_each(Begun::conclude)
+        let states = || -> Vec<_> { begun.iter().map(|one| one.state(self).clone()).collect() };
+        let show = || format!("scope, at its end, for {}", show_all(&states()));
+        // Those before this one are ready.
+        let first = Cell::new(0);
+        let are_ready = || {
+            let more = begun[first.get()..].iter();
+            first.set(first.get() + more.take_while(|one| one.is_ready()).count());
+            first.get() == begun.len()
+        };
+        self.op(site, &show, || {
+            if !self.core.port.spin_taking_in(&are_ready) {
+                self.core.await_ready(&states(), Until::All, &show, site)?;
+            }
+            begun.iter().try_for_each(Begun::conclude)
         })
     }
 }
@@ -216,6 +295,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         let show = || format!("isend(to {to}, tag {tag})");
         self.comm.op(site, &show, || {
             let direction = self.comm.start_send("isend", to, tag, data, CopyTo::Kept)?;
+            if let Direction::Send { receipt: None, .. } = direction {
+                return Ok(ScopedRequest::sent(self.comm, direction, site, data));
+            }
             let request = self
                 .comm
                 .request(direction, site, Box::new(move |_, _| Ok(data)));
@@ -260,16 +342,12 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         buf: &'env mut [T],
     ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
         let call = receive("irecv_into", from.into(), tag.into(), None);
-        let shared: Shared<'env, T> = Rc::new(Cell::new(Some(buf)));
-        let theirs = shared.clone();
-        let finish = move |packet: &mut Packet, here: &Here<'_>| {
-            let status = status_in(here.comm, packet);
-            Ok((land(&theirs, packet, here.core)?, status))
-        };
-        let request = self.comm.start_receive(call, Box::new(finish))?;
-        let core = self.comm.core.clone();
-        let at_the_end = move |packet: &mut Packet| land(&shared, packet, &core).map(|_| ());
-        Ok(self.keep(request, Some(Box::new(at_the_end))))
+        self.comm.op(call.site, &|| call.to_string(), || {
+            let posted = (self.comm.post_slot(&call)?, call);
+            let land = Land::Buffer(ElementsMut::of(buf), store::<T>);
+            let index = self.begin(Some(posted), OnceCell::new(), Some(land));
+            Ok(ScopedRequest::receive(self, index))
+        })
     }
 
     /// Registers a request, which the scope completes.
@@ -278,48 +356,33 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         request: Request<'scope, R>,
         land: Option<Land<'env>>,
     ) -> ScopedRequest<'scope, R> {
-        self.begun.borrow_mut().push(Begun {
+        self.begin(None, request.state().clone().into(), land);
+        ScopedRequest::open(request)
+    }
+
+    /// Registers an operation, and returns its index.
+    fn begin(
+        &self,
+        posted: Option<(Rc<Slot>, Receive)>,
+        state: OnceCell<Rc<RequestState>>,
+        land: Option<Land<'env>>,
+    ) -> usize {
+        let mut begun = self.begun.borrow_mut();
+        begun.push(Begun {
             core: self.comm.core.clone(),
-            state: request.state().clone(),
-            land,
+            posted,
+            state,
+            over: Cell::new(false),
+            land: Cell::new(land),
         });
-        ScopedRequest(request.scoped())
-    }
-}
-
-/// A [`Request`] of a [scope](Comm::scope). It need not be waited for: the scope does that at its end.
-///
-/// It converts [`Into`] a [`Request`], to be waited for together with others.
-#[derive(Debug)]
-pub struct ScopedRequest<'scope, R>(Request<'scope, R>);
-
-impl<R> ScopedRequest<'_, R> {
-    /// As [`Request::wait`]; returns the borrow.
-    #[track_caller]
-    pub fn wait(self) -> Result<R> {
-        self.0.wait()
+        begun.len() - 1
     }
 
-    /// As [`Request::test`].
-    #[track_caller]
-    pub fn test(&mut self) -> Result<Option<R>> {
-        self.0.test()
-    }
-
-    /// As [`Request::is_done`].
-    pub fn is_done(&self) -> bool {
-        self.0.is_done()
-    }
-
-    /// As [`Request::cancel`]; the scope then does not wait for it.
-    #[track_caller]
-    pub fn cancel(self) -> Result<bool> {
-        self.0.cancel()
-    }
-}
-
-impl<'scope, R> From<ScopedRequest<'scope, R>> for Request<'scope, R> {
-    fn from(scoped: ScopedRequest<'scope, R>) -> Self {
-        scoped.0
+    /// The buffer that a receive has borrowed, once.
+    fn buffer(&self, index: usize) -> Option<ElementsMut<'env>> {
+        match self.begun.borrow().get(index)?.land.take()? {
+            Land::Buffer(buf, _) => Some(buf),
+            Land::Collective(_) => None,
+        }
     }
 }

@@ -8,12 +8,14 @@ use std::rc::Rc;
 
 use super::request::{Here, Request};
 use super::run_call::blocks_of;
-use super::scope::{Scope, ScopedRequest};
+use super::scope::{Land, Lands, Scope};
+use super::scoped_request::ScopedRequest;
 use super::start::opened;
 use super::started::{Begun, ended, started_of};
 use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::{Ask, ask};
+use crate::engine::request_state::RequestState;
 use crate::error::Result;
 use crate::execute::Started;
 use crate::op::{Element, First, Operator};
@@ -29,7 +31,7 @@ struct Landing<'env, T> {
 
 impl<'env, T: Element> Landing<'env, T> {
     /// Copies the result into the borrowed buffer, and returns the buffer.
-    fn land(&self, started: &Started) -> Result<&'env mut [T]> {
+    fn store(&self, started: &Started) -> Result<&'env mut [T]> {
         let (_, output) = ended::<T>(started)?;
         let buf = opened(self.buf.take())?;
         match self.identity {
@@ -39,6 +41,12 @@ impl<'env, T: Element> Landing<'env, T> {
             None => {}
         }
         Ok(buf)
+    }
+}
+
+impl<T: Element> Lands for Landing<'_, T> {
+    fn land(&self, state: &RequestState) -> Result<()> {
+        self.store(started_of(state)).map(drop)
     }
 }
 
@@ -399,10 +407,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             identity,
         });
         let theirs = landing.clone();
-        let finish = move |_: &mut Packet, here: &Here<'_>| theirs.land(started_of(here.state));
+        let finish = move |_: &mut Packet, here: &Here<'_>| theirs.store(started_of(here.state));
         let request = Request::new(&self.comm.core, begun.state.clone(), Box::new(finish));
-        let state = begun.state.clone();
-        let at_the_end = move |_: &mut Packet| landing.land(started_of(&state)).map(drop);
-        self.keep(request, Some(Box::new(at_the_end)))
+        self.keep(request, Some(Land::Collective(landing)))
     }
 }

@@ -1,6 +1,7 @@
 //! Nonblocking operations: isend, irecv and their variants for owned buffers and values, and `progress`.
 
 use std::panic::Location;
+use std::rc::Rc;
 
 use super::Comm;
 use super::request::{Finish, Here, Request};
@@ -12,6 +13,7 @@ use crate::engine::request_state::{Direction, Waits};
 use crate::error::ErrorKind;
 use crate::error::{Error, Result, Site};
 use crate::op::Element;
+use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::CopyTo;
 
@@ -211,11 +213,16 @@ impl Comm {
     ) -> Result<Request<'c, R>> {
         let site = call.site;
         self.op(site, &|| call.to_string(), || {
-            self.check_source(&call)?;
-            let want = self.want(&call);
-            let slot = self.core.port.inbox().post(want, &**self.fabric());
+            let slot = self.post_slot(&call)?;
             Ok(self.request(Direction::Receive { call, slot }, site, finish))
         })
+    }
+
+    /// Posts a receive.
+    pub(super) fn post_slot(&self, call: &Receive) -> Result<Rc<Slot>> {
+        self.check_source(call)?;
+        let want = self.want(call);
+        Ok(self.core.port.inbox().post(want, &**self.fabric()))
     }
 
     pub(super) fn request<'c, R>(

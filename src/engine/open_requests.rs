@@ -22,12 +22,23 @@ impl Core {
         comm: &CommHandle,
         site: Site,
     ) -> Rc<RequestState> {
-        let state = match self.spares.take_message() {
-            Some(spare) => self.renew(spare, direction, comm, site),
-            None => RequestState::new(direction, comm, site),
-        };
+        let state = self.renewed(direction, comm, site);
         self.open(state.clone());
         state
+    }
+
+    /// A request for a caller that ends it in any case, so that it need not be recorded. Its memory is that of one that
+    /// is over, if there is one.
+    pub(crate) fn renewed(
+        &self,
+        direction: Direction,
+        comm: &CommHandle,
+        site: Site,
+    ) -> Rc<RequestState> {
+        match self.spares.take_message() {
+            Some(spare) => self.renew(spare, direction, comm, site),
+            None => RequestState::new(direction, comm, site),
+        }
     }
 
     /// Makes a request out of one that is over and that nothing refers to; the slot of its receive is used again, too.
@@ -42,6 +53,7 @@ impl Core {
             return RequestState::new(direction, comm, site);
         };
         (state.comm, state.site) = (comm.clone(), site);
+        state.over.set(false);
         if let Direction::Receive { slot, .. } = mem::replace(&mut state.direction, direction) {
             self.port.inbox().recycle(slot);
         }
@@ -220,6 +232,18 @@ impl Core {
     fn are_ready(&self, states: &[Rc<RequestState>], until: Until) -> bool {
         self.port.take_in();
         is_met(states, until)
+    }
+
+    /// Whether a wait for an open request would return at once, even if with an error. Inside an operator it does not
+    /// look for messages.
+    pub(crate) fn is_done(&self, state: &Rc<RequestState>) -> bool {
+        match self.in_operator() {
+            true => state.is_ready(),
+            false => {
+                let ready = self.ending_if_it_unwinds(|| self.is_ready(state));
+                !matches!(ready, Ok(false))
+            }
+        }
     }
 
     /// Whether a request is ready now; an error if it never can be.

@@ -101,7 +101,13 @@ impl RequestState {
 
 impl fmt::Display for RequestState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.direction {
+        self.direction.fmt(f)
+    }
+}
+
+impl fmt::Display for Direction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
             Direction::Send { verb, to, tag, .. } => write!(f, "{verb}(to {to}, tag {tag})"),
             Direction::Receive { call, .. } => call.fmt(f),
             Direction::Collective(started) => started.call().fmt(f),

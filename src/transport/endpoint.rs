@@ -58,7 +58,12 @@ impl Endpoint {
 
     /// The receiving end of everything sent to this rank. At most one may exist at a time.
     pub(in crate::transport) fn inbox(&self) -> Inbox {
-        Inbox::new(Incoming::new(self.left.clone(), self.fast_box.clone()))
+        Inbox::new(self.incoming())
+    }
+
+    /// The same, for what is left when the fabric is dropped.
+    pub(in crate::transport) fn incoming(&self) -> Incoming {
+        Incoming::new(self.left.clone(), self.fast_box.clone())
     }
 
     #[inline]

@@ -356,7 +356,8 @@ impl Drop for Fabric {
     /// Drops the messages that were never received one by one: a user's destructor that panics stops nothing else.
     fn drop(&mut self) {
         for endpoint in &self.endpoints {
-            while let Ok(packet) = endpoint.left.try_recv() {
+            let mut incoming = endpoint.incoming();
+            while let Some(packet) = incoming.pop() {
                 unwind::drop_quietly(packet);
             }
         }

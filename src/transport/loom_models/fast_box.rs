@@ -106,16 +106,15 @@ impl Shared {
     /// The end of a rank that has just taken the fast box, if it was free.
     fn out(&self, me: Rank) -> Out {
         let mut out = Out::new(me);
-        out.goes_by_mailbox(READER, Elements::of(&message(0)), &self.fast_box);
+        out.goes_by_mailbox(READER, &self.fast_box);
         out
     }
 
     /// Sends a message through the fast box if it may go there, otherwise through the mailbox.
     fn send(&self, out: &mut Out, number: u32) {
         let (head, message) = (head(number), message(number));
-        if !out.post(READER, head, Elements::of(&message), || {
-            self.mail.is_empty()
-        }) {
+        let (data, is_empty) = (Elements::of(&message), || self.mail.is_empty());
+        if !out.post(READER, head, data, false, is_empty) {
             self.mail.post(number);
         }
         out.look();
@@ -233,7 +232,7 @@ fn because_of(first: fn(&Shared, &mut Out), second: fn(&Shared, &mut Out)) {
 fn mail_that_follows_from_what_came_by_the_fast_box_comes_after_it() {
     because_of(
         |shared, out| {
-            out.goes_by_mailbox(READER, Elements::of(&message(0)), &shared.fast_box);
+            out.goes_by_mailbox(READER, &shared.fast_box);
             shared.send(out, 1);
         },
         |shared, _| shared.mail.post(2),
@@ -245,7 +244,7 @@ fn what_comes_by_the_fast_box_comes_after_mail_that_it_follows_from() {
     because_of(
         |shared, _| shared.mail.post(1),
         |shared, out| {
-            out.goes_by_mailbox(READER, Elements::of(&message(0)), &shared.fast_box);
+            out.goes_by_mailbox(READER, &shared.fast_box);
             shared.send(out, 2);
         },
     );

@@ -2,12 +2,13 @@
 //! the other writes it, and none is overwritten unread.
 //!
 //! The rings are the real ones, in loom's cells, which report every access that is not ordered with the ones before.
-//! They have two cells here, so that they are soon overwritten.
+//! They have two cells here, one near annex and two far ones, so that they are soon overwritten.
 //!
 //! Checked by hand: the models fail with the release of a turn or of the read count relaxed, or the acquire of either;
 //! with a turn that is stored before the content, or a count before the content is read; with a cell that is written
 //! while one more packet is unread than there are cells; with turns that do not say which packet it is; with a label
-//! that loses its count or its kind.
+//! that loses its count or its kind; with a near annex that is used while as many packets as there are near ones are
+//! unread, or with one far annex for all cells.
 
 use loom::thread;
 
@@ -59,7 +60,12 @@ fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
             while !writer.has_room() && writer.look() == CELLS as u32 {
                 thread::yield_now();
             }
-            writer.post(head(number), Elements::of(&vec![number; count(number)]));
+            let message = vec![number; count(number)];
+            let data = Elements::of(&message);
+            match Writer::<BYTES, CELLS>::fits(data) {
+                true => writer.post(head(number), data),
+                false => writer.post_long(head(number), data),
+            }
         }
         reader.join().unwrap();
         assert!(writer.ring().is_empty());
@@ -74,6 +80,11 @@ fn a_stream_is_read_before_it_is_overwritten() {
 #[test]
 fn a_stream_of_several_lengths_lands_whole() {
     stream::<LONGER>(0, |number| [1, 12, 3, 16][number as usize]);
+}
+
+#[test]
+fn messages_that_do_not_fit_into_their_cells_are_read_whole() {
+    stream::<LONGER>(0, |number| [20, 1, 30, 20][number as usize]);
 }
 
 #[test]

@@ -278,21 +278,35 @@ impl Inbox {
     /// Posts a receive, behind all that are posted already.
     pub(crate) fn post(&mut self, want: Want, lenders: &impl Lenders) -> Rc<Slot> {
         if self.controlled {
-            let slot = self.posted.open(want);
+            let slot = self.posted.slot(want);
+            let slot = self.posted.open(slot);
             self.take_in_controlled(lenders);
             return slot;
         }
-        while !self.early.is_empty()
-            && let Some(mut packet) = self.find_early(&want, lenders)
-        {
-            if packet.make_own(lenders) {
-                return self.posted.filled(want, packet, self.taken);
-            }
-            self.discard(&mut packet);
+        let slot = self.posted.slot(want);
+        if !self.fill(&slot, lenders) {
+            return self.posted.open(slot);
         }
-        let slot = self.posted.open(want);
-        self.take_in(lenders);
+        // What lies behind its message may be for a receive that was posted before.
+        if self.has_posted() {
+            self.take_in(lenders);
+        }
         slot
+    }
+
+    /// Fills a slot with the first message that it wants, of those that have arrived. Messages behind that stay where
+    /// they are.
+    fn fill(&mut self, slot: &Slot, lenders: &impl Lenders) -> bool {
+        let want = slot.want();
+        slot.fill_in_place(|place| {
+            while self.find(&want, lenders, place) || self.poll(&want, lenders, place) {
+                if place.make_own(lenders) {
+                    return Some(self.taken);
+                }
+                self.discard(place);
+            }
+            None
+        })
     }
 
     /// Whether there are posted receives whose messages have not arrived.

@@ -5,10 +5,12 @@
 //! from then on, and its sender is free.
 
 use std::cell::{Cell, Ref, RefCell};
+use std::collections::VecDeque;
 use std::mem;
 use std::rc::Rc;
 
 use crate::transport::matching::want::Want;
+use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 
@@ -38,6 +40,19 @@ impl Slot {
         self.filled.set(true);
     }
 
+    /// Lets `fill` put a message into an empty slot; it returns the place in the order of arrival if there was one.
+    /// Returns whether there was.
+    pub(in crate::transport) fn fill_in_place(
+        &self,
+        fill: impl FnOnce(&mut Packet) -> Option<u64>,
+    ) -> bool {
+        let mut message = self.message.borrow_mut();
+        let arrival = fill(&mut message.0);
+        message.1 = arrival.unwrap_or_default();
+        self.filled.set(arrival.is_some());
+        arrival.is_some()
+    }
+
     /// Its message, which stays there.
     pub(crate) fn message(&self) -> Ref<'_, Packet> {
         Ref::map(self.message.borrow(), |(packet, _)| packet)
@@ -51,6 +66,13 @@ impl Slot {
     /// Whether its message has arrived.
     pub(crate) fn is_filled(&self) -> bool {
         self.filled.get()
+    }
+
+    /// Drops its message, once it was read in place, and returns its head.
+    pub(crate) fn empty(&self) -> Head {
+        let packet = &mut self.message.borrow_mut().0;
+        packet.empty_in_place();
+        packet.head
     }
 
     /// Takes its message, with the place in the order of arrival. Once, and only when it [is filled](Self::is_filled).
@@ -72,7 +94,7 @@ pub(in crate::transport) enum Offered {
 /// The open slots of a rank, in the order in which they were posted.
 #[derive(Default)]
 pub(in crate::transport) struct Posted {
-    open: Vec<Rc<Slot>>,
+    open: VecDeque<Rc<Slot>>,
     /// Slots whose messages were taken, for receives that are posted later.
     spare: Vec<Rc<Slot>>,
 }
@@ -86,8 +108,8 @@ impl Posted {
         self.open.is_empty()
     }
 
-    /// A slot that no receive has, or a new one.
-    fn slot(&mut self, want: Want) -> Rc<Slot> {
+    /// A slot that no receive has, or a new one: empty, and not open.
+    pub(in crate::transport) fn slot(&mut self, want: Want) -> Rc<Slot> {
         let Some(slot) = self.spare.pop() else {
             return Slot::new(want);
         };
@@ -105,21 +127,8 @@ impl Posted {
     }
 
     /// Opens a slot behind all others.
-    pub(in crate::transport) fn open(&mut self, want: Want) -> Rc<Slot> {
-        let slot = self.slot(want);
-        self.open.push(slot.clone());
-        slot
-    }
-
-    /// A slot whose message was there before it.
-    pub(in crate::transport) fn filled(
-        &mut self,
-        want: Want,
-        mut packet: Packet,
-        arrival: u64,
-    ) -> Rc<Slot> {
-        let slot = self.slot(want);
-        slot.fill(&mut packet, arrival);
+    pub(in crate::transport) fn open(&mut self, slot: Rc<Slot>) -> Rc<Slot> {
+        self.open.push_back(slot.clone());
         slot
     }
 
@@ -162,8 +171,10 @@ impl Posted {
         if !packet.make_own(lenders) {
             return Offered::Dead;
         }
-        let slot = self.open.remove(first);
-        slot.fill(packet, arrival);
+        // The first, almost always: a queue loses that at once.
+        if let Some(slot) = self.open.remove(first) {
+            slot.fill(packet, arrival);
+        }
         Offered::Taken
     }
 }

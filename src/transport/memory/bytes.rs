@@ -10,6 +10,7 @@ use std::ptr;
 use crate::op::Element;
 use crate::op::elements::{Elements, Info, copy_bytes, dangling};
 pub(super) use crate::op::kernels::CACHE_LINE;
+use crate::transport::memory::blocks::Block;
 
 /// The bytes of a message of at most eight bytes, with padding and pointers in them preserved.
 #[derive(Clone, Copy)]
@@ -51,25 +52,18 @@ impl Octet {
     }
 }
 
-/// A 16-byte piece of the buffer for a landed message, which consists of several.
-#[repr(C, align(16))]
-pub(super) struct Piece([MaybeUninit<u8>; PIECE]);
-
-/// The strictest alignment that the elements of a landed message may have.
-pub(in crate::transport) const PIECE: usize = 16;
-
 /// A copy of the `length` bytes at `bytes`.
 ///
 /// # Safety
 ///
 /// `bytes` must be valid for reads of `length` bytes.
-pub(super) unsafe fn copied_bytes(bytes: *const u8, length: usize) -> Box<[Piece]> {
-    let mut pad = Box::<[Piece]>::new_uninit_slice(length.div_ceil(PIECE));
+pub(super) unsafe fn copied_bytes(bytes: *const u8, length: usize) -> Block {
+    let mut block = Block::of(length);
+    let pieces = block.pieces_mut();
+    assert!(size_of_val(pieces) >= length, "a block is too small");
     // SAFETY: the caller's promise; there is space, and a piece needs no initialised bytes.
-    unsafe {
-        ptr::copy_nonoverlapping(bytes, pad.as_mut_ptr().cast(), length);
-        pad.assume_init()
-    }
+    unsafe { ptr::copy_nonoverlapping(bytes, pieces.as_mut_ptr().cast(), length) };
+    block
 }
 
 /// The first `count` elements of type `info` in the place where they have landed.

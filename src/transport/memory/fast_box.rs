@@ -1,5 +1,5 @@
 //! The fast box in a rank's endpoint: a [`ring`](crate::transport::memory::ring) through which one other rank, the most
-//! frequent sender, hands it short messages past its mailbox.
+//! frequent sender, hands it messages past its mailbox: copies of short ones, and the packets of others.
 //!
 //! A message through the channel of a mailbox moves more than three cache lines between the two ranks, one after the
 //! other, since any number of ranks may post there. A cell has one writer and one reader: only the lines that the
@@ -38,8 +38,11 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::ring::{self, ring};
 
-/// The longest message in bytes, so that cells consist of whole lines.
-const FITS: usize = 1024;
+/// The longest message in bytes that lies in a cell, so that a cell is five lines, and all cells fit into a cache.
+const FITS: usize = 288;
+/// The longest message that is copied in any case. A longer one is lent, and read once where it lies; copied to an annex
+/// if its sender may not wait.
+const SHORT: usize = 1024;
 /// Number of messages that are on their way at most: a window of started ones fits.
 const CELLS: usize = if cfg!(all(test, loom)) { 2 } else { 64 };
 /// A writer whose messages are not read looks for space again after this many: each look moves a line.
@@ -180,28 +183,61 @@ impl Out {
 
     #[inline]
     fn is_free(writer: &Writer, data: Elements<'_>) -> bool {
-        writer.has_room() && Writer::fits(data)
+        writer.has_room() && Self::is_short(data)
     }
 
-    /// Writes a message, if there is space and the mailbox of `to` is empty, which is checked last. Returns whether it
-    /// did.
+    /// Whether a message is copied in any case.
+    #[inline]
+    fn is_short(data: Elements<'_>) -> bool {
+        Writer::fits(data) || data.size() <= SHORT && Writer::fits_annex(data)
+    }
+
+    /// The writing end for messages to `to`, if a cell is free.
+    #[inline]
+    fn free(&mut self, to: Rank) -> Option<&mut Writer> {
+        let (whose, _, writer) = self.taken.as_mut()?;
+        let space = |writer: &mut Writer| writer.has_room() || writer.look() < CELLS as u32;
+        (*whose == to && space(writer)).then_some(writer)
+    }
+
+    /// Writes a copy of a message, if there is space and the mailbox of `to` is empty, which is checked last; of one that
+    /// is not short only if its sender `may_not_wait`. Returns whether it did.
     #[inline]
     pub(in crate::transport) fn post(
         &mut self,
         to: Rank,
         head: Head,
         data: Elements<'_>,
+        may_not_wait: bool,
         is_empty: impl FnOnce() -> bool,
     ) -> bool {
-        let Some((whose, _, writer)) = &mut self.taken else {
+        let fits = Writer::fits(data);
+        let copied = Self::is_short(data) || may_not_wait && Writer::fits_annex(data);
+        if !(fits || copied) {
+            return false;
+        }
+        let Some(writer) = self.free(to).filter(|_| is_empty()) else {
             return false;
         };
-        let space = |writer: &mut Writer| writer.has_room() || writer.look() < CELLS as u32;
-        let goes = *whose == to && Writer::fits(data) && space(writer) && is_empty();
-        if goes {
-            writer.post(head, data);
+        match fits {
+            true => writer.post(head, data),
+            false => writer.post_long(head, data),
         }
-        goes
+        true
+    }
+
+    /// Writes a packet that was made elsewhere, on the same conditions; otherwise returns it.
+    pub(in crate::transport) fn post_packet(
+        &mut self,
+        to: Rank,
+        packet: Packet,
+        is_empty: impl FnOnce() -> bool,
+    ) -> Result<(), Packet> {
+        let Some(writer) = self.free(to).filter(|_| is_empty()) else {
+            return Err(packet);
+        };
+        writer.post_packet(packet);
+        Ok(())
     }
 
     /// Looks how much was read, if it is time for that. Called after a post, when no rank waits for this one.
@@ -216,22 +252,10 @@ impl Out {
         }
     }
 
-    /// Counts a message that goes to `to` through the mailbox. If it would fit and is the last of several in a row, the
-    /// next one may go through the receiver's fast box.
+    /// Counts a message that goes to `to` through the mailbox. If it is the last of several in a row, the next one may go
+    /// through the receiver's fast box.
     #[cold]
-    #[inline]
-    pub(in crate::transport) fn goes_by_mailbox(
-        &mut self,
-        to: Rank,
-        data: Elements<'_>,
-        fast_box: &Arc<FastBox>,
-    ) {
-        if Writer::fits(data) {
-            self.count(to, fast_box);
-        }
-    }
-
-    fn count(&mut self, to: Rank, fast_box: &Arc<FastBox>) {
+    pub(in crate::transport) fn goes_by_mailbox(&mut self, to: Rank, fast_box: &Arc<FastBox>) {
         let (last, row) = self.lately;
         let row = if last == to { row + 1 } else { 1 };
         self.lately = (to, row % ROW);

@@ -1,6 +1,7 @@
 //! Memory that ranks hand each other: packets, lent buffers, SPSC rings, cells, shared vectors and windows.
 
 mod awaited;
+pub(crate) mod blocks;
 pub(crate) mod bytes;
 pub(crate) mod cells;
 pub(crate) mod coming;

@@ -2,18 +2,22 @@
 //!
 //! ```text
 //! cells    │turn│ info head elements … │ × 8…64  written by the writer, at least one cache line each
+//! annexes  │elements …│ × 8, and 64               the same, for messages that do not fit into their cells
 //! read     │number of packets read│             written by the reader
 //! ```
 //!
-//! A lane of slots is a ring whose cells are cache lines; a fast box is one whose cells have space for longer messages.
+//! A lane of slots is a ring whose cells are cache lines; a fast box is one whose cells have space for longer messages,
+//! and which has annexes once a message has needed one. While few packets are unread, the near annexes are used in turn,
+//! which stay in the caches; otherwise each cell has a far annex.
 //!
 //! # Why this is sound
 //!
 //! - *One writer, one reader.* Only a [`Writer`] writes cells and only a [`Reader`] reads them. A ring is made with one
 //!   of each, neither can be copied, and both need `&mut`. Whoever passes an end on to another thread moves it.
-//! - *Handed over.* The content of a cell is the reader's from the release of its turn, which it acquires, to the
-//!   release of the read count. The writer writes a cell again only when the count that it has acquired covers what was
-//!   there.
+//! - *Handed over.* The content of a cell and its annex is the reader's from the release of its turn, which it acquires,
+//!   to the release of the read count. The writer writes them again only when the count that it has acquired covers what
+//!   was there: a near annex was last written for the packet as many packets ago as there are near annexes, or for one
+//!   before that, and is used only if fewer packets are unread.
 //! - *Whole.* A turn gives the number of its packet, modulo 2²⁴. A cell holds no packet but the sought one and the one a
 //!   lap before, so a packet is read once, and none is taken for another.
 //! - *As it was written.* The turn also carries the packet's [`Label`], and the type lies beside the elements:
@@ -22,19 +26,28 @@
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 
 use crate::op::elements::{Elements, Info, copy_bytes};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
-use crate::transport::memory::bytes::PIECE;
+use crate::transport::memory::blocks::PIECE;
+use crate::transport::memory::bytes::CACHE_LINE;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
+
+/// The longest message in bytes that is copied to an annex.
+pub(in crate::transport) const ANNEX: usize = 4096;
+/// Number of near annexes.
+const NEAR: usize = if cfg!(all(test, loom)) { 1 } else { 8 };
 
 /// A ring of `CELLS` cells, a power of two, which have space for elements of `BYTES` bytes.
 pub(in crate::transport) struct Ring<const BYTES: usize, const CELLS: usize> {
     cells: Box<[Cell<BYTES>; CELLS]>,
+    /// Memory that no message has needed is not touched.
+    near: OnceLock<Box<[Annex]>>,
+    far: OnceLock<Box<[Annex]>>,
     /// Number of packets that the reader has read.
     read: CachePadded<AtomicU32>,
 }
@@ -53,6 +66,16 @@ struct Content<const BYTES: usize> {
     head: Head,
     body: [MaybeUninit<u8>; BYTES],
 }
+
+type Annex = Place<MaybeUninit<Elsewhere>>;
+
+/// The elements of a message that does not fit into its cell. One line longer than a page, so that the lines of
+/// different ones are in different sets of a cache.
+#[repr(C, align(64))]
+struct Elsewhere([MaybeUninit<u8>; ANNEX + CACHE_LINE]);
+
+/// The number of an annex, in the body of its cell: the near ones first.
+type Number = u32;
 
 const _: () = assert!(BODY_ALIGN <= align_of::<Head>());
 // The smallest cells hold short messages of EAGER_BYTES, and any body.
@@ -83,6 +106,8 @@ pub(in crate::transport) fn ring<const BYTES: usize, const CELLS: usize>(
         cells: cells
             .try_into()
             .unwrap_or_else(|_| unreachable!("as many as were made")),
+        near: OnceLock::new(),
+        far: OnceLock::new(),
         read: CachePadded::new(AtomicU32::new(packets)),
     });
     let writer = Writer {
@@ -112,6 +137,19 @@ impl<const BYTES: usize, const CELLS: usize> Ring<BYTES, CELLS> {
     #[inline]
     fn cell(&self, behind: u32) -> &Cell<BYTES> {
         &self.cells[behind as usize % CELLS]
+    }
+
+    /// An annex by its number.
+    fn annex(&self, number: Number) -> &Annex {
+        let new = |count: usize| {
+            (0..count)
+                .map(|_| Place::new(MaybeUninit::uninit()))
+                .collect()
+        };
+        match number as usize {
+            near if near < NEAR => &self.near.get_or_init(|| new(NEAR))[near],
+            far => &self.far.get_or_init(|| new(CELLS))[far - NEAR],
+        }
     }
 
     /// Whether the packet after the first `read` packets is not there.
@@ -144,6 +182,12 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         let bytes = data.size();
         let short = bytes <= EAGER_BYTES || bytes <= BYTES && data.info().align() <= PIECE;
         short && u32::try_from(data.len()).is_ok()
+    }
+
+    /// Whether a message can be posted by [`post_long`](Self::post_long).
+    #[inline]
+    pub(in crate::transport) fn fits_annex(data: Elements<'_>) -> bool {
+        BYTES < data.size() && data.size() <= ANNEX && data.info().align() <= PIECE
     }
 
     /// Number of packets written; it wraps.
@@ -186,10 +230,43 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
     #[inline]
     pub(in crate::transport) fn post(&mut self, head: Head, data: Elements<'_>) {
         assert!(Self::fits(data), "a long message in a short packet");
-        self.write(head, data.info(), Label::of(data), |body| {
+        self.write(head, data.info(), Label::of(data), |_, body| {
             // SAFETY: the body has space for every message that fits.
             unsafe { copy_bytes(body, data.first(), data.size()) };
         });
+    }
+
+    /// Posts a copy of a message that does not fit into a cell, in the annex of one.
+    ///
+    /// # Panics
+    ///
+    /// If it does not [fit](Self::fits_annex), or if no cell is free.
+    #[inline(never)]
+    pub(in crate::transport) fn post_long(&mut self, head: Head, data: Elements<'_>) {
+        assert!(Self::fits_annex(data), "a message longer than an annex");
+        let number = self.free_annex();
+        self.write(head, data.info(), Label::of(data), |ring, body| {
+            ring.annex(number).with_mut(|place| {
+                // SAFETY: the annex has space for every message that fits. What was there has been read, see
+                // `free_annex`, and it is handed over with this cell.
+                unsafe { copy_bytes(place.cast(), data.first(), data.size()) };
+            });
+            // SAFETY: a body has space for a number, and is aligned for one.
+            unsafe { body.cast::<Number>().write(number) };
+        });
+    }
+
+    /// The number of an annex for the next packet: a near one if fewer packets are unread than there are near ones,
+    /// otherwise that of the cell. If many are unread, it looks each time as many more are.
+    fn free_annex(&mut self) -> Number {
+        let near = NEAR as u32;
+        if self.unread() >= near && self.unread().is_multiple_of(near) {
+            self.look();
+        }
+        match self.unread() < near {
+            true => self.written % near,
+            false => near + self.written % CELLS as u32,
+        }
     }
 
     /// Posts a packet that was made elsewhere.
@@ -201,20 +278,20 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
     pub(in crate::transport) fn post_packet(&mut self, packet: Packet) {
         let (head, info) = (packet.head, packet.info());
         let (label, body) = packet.into_body();
-        self.write(head, info, label, |place| {
+        self.write(head, info, label, |_, place| {
             // SAFETY: a body fits into every cell, which is aligned for it.
             unsafe { place.cast::<Body>().write(body) };
         });
     }
 
-    /// Writes the next cell; `write` writes its body.
+    /// Writes the next cell; `write` writes its body, or its annex.
     #[inline]
     fn write(
         &mut self,
         head: Head,
         info: &'static Info,
         label: Label,
-        write: impl FnOnce(*mut u8),
+        write: impl FnOnce(&Ring<BYTES, CELLS>, *mut u8),
     ) {
         let room = self.has_room() || self.look() < CELLS as u32;
         assert!(room, "a ring is full");
@@ -226,7 +303,7 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
             unsafe {
                 (&raw mut (*content).info).write(info);
                 (&raw mut (*content).head).write(head);
-                write((&raw mut (*content).body).cast());
+                write(&self.ring, (&raw mut (*content).body).cast());
             }
         });
         // Release: pairs with the acquire in `take`.
@@ -260,13 +337,40 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
             unsafe {
                 let body = (&raw const (*content).body).cast();
                 let (head, info) = ((*content).head, (*content).info);
-                place.load(head, info, Label::from_bits(there), body);
+                let label = Label::from_bits(there);
+                match BYTES > EAGER_BYTES && label.landed_bytes(info) > BYTES {
+                    true => self.load_annex(place, head, info, label, body),
+                    false => place.load(head, info, label, body),
+                }
             }
         });
         self.read = self.read.wrapping_add(1);
         // Release: pairs with the acquire in `look`.
         self.ring.read.store(self.read, Ordering::Release);
         true
+    }
+
+    /// Copies a message from the annex of the next cell, whose body this is, into `place`.
+    ///
+    /// # Safety
+    ///
+    /// The writer has handed over that cell with this content, of a message that does not fit into it.
+    #[inline(never)]
+    unsafe fn load_annex(
+        &self,
+        place: &mut Packet,
+        head: Head,
+        info: &'static Info,
+        label: Label,
+        body: *const u8,
+    ) {
+        // SAFETY: the body of such a message is the number of its annex.
+        let number = unsafe { body.cast::<Number>().read() };
+        self.ring.annex(number).with(|annex| {
+            // SAFETY: the message was written there before its cell was handed over, and stays there until that is
+            // given back.
+            unsafe { place.load(head, info, label, annex.cast()) };
+        });
     }
 
     /// Number of packets read; it wraps.

@@ -43,7 +43,7 @@ impl Port {
         data: Elements<'_>,
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        if let Some(there) = self.send_by_fast_box(to, head, data) {
+        if let Some(there) = self.send_by_fast_box(to, head, data, false) {
             return Ok((meanwhile()?, there));
         }
         if !Packet::fits(data) {
@@ -55,7 +55,7 @@ impl Port {
 
     /// Sends a copy of elements, and never waits. Returns whether the receiver had not ended before.
     pub(crate) fn send_copy(&self, to: Rank, head: Head, data: Elements<'_>, copy: CopyTo) -> bool {
-        if let Some(there) = self.send_by_fast_box(to, head, data) {
+        if let Some(there) = self.send_by_fast_box(to, head, data, true) {
             return there;
         }
         let packet = match copy {
@@ -77,6 +77,7 @@ impl Port {
         to: Rank,
         head: Head,
         data: Elements<'_>,
+        may_not_wait: bool,
     ) -> Option<bool> {
         let mut fast_box = self.fast_box.borrow_mut();
         let (endpoint, bytes) = (&self.fabric.endpoints[to], data.size());
@@ -89,15 +90,12 @@ impl Port {
             }
             is_empty
         };
-        if fast_box.post(to, head, data, is_empty) {
+        if fast_box.post(to, head, data, may_not_wait, is_empty) {
             endpoint.sleeper.rouse();
             fast_box.look();
             self.recorder.has_sent(to);
             self.count(bytes);
             return Some(there);
-        }
-        if to != self.me && !self.has_one_path() {
-            fast_box.goes_by_mailbox(to, data, &endpoint.fast_box);
         }
         None
     }
@@ -110,15 +108,34 @@ impl Port {
             || self.fast_box.borrow().has_room(to, data)
     }
 
-    /// Posts a message of `bytes` bytes. Only a trace is written before the post: the receiver would wait for
-    /// everything else.
+    /// Posts a packet of `bytes` bytes, through the fast box on the same conditions. Only a trace is written before the
+    /// post: the receiver would wait for everything else.
     #[inline]
     pub(in crate::transport) fn post(&self, to: Rank, packet: Packet, bytes: usize) -> bool {
         self.recorder.sends(to, || packet.head, bytes);
-        let there = self.fabric.post(to, packet);
+        let there = self.post_packet(to, packet);
         self.recorder.has_sent(to);
         self.count(bytes);
         there
+    }
+
+    fn post_packet(&self, to: Rank, packet: Packet) -> bool {
+        let (mut fast_box, endpoint) = (self.fast_box.borrow_mut(), &self.fabric.endpoints[to]);
+        // Checked before the post, as in `Fabric::post`.
+        let there = !endpoint.sleeper.is_gone(self.fabric.run());
+        match fast_box.post_packet(to, packet, || endpoint.mail.is_empty()) {
+            Ok(()) => {
+                endpoint.sleeper.rouse();
+                fast_box.look();
+                there
+            }
+            Err(packet) => {
+                if to != self.me && !self.has_one_path() {
+                    fast_box.goes_by_mailbox(to, &endpoint.fast_box);
+                }
+                self.fabric.post(to, packet)
+            }
+        }
     }
 
     /// Moves a value to `to`. Returns what [`send`](Self::send) returns.

@@ -121,6 +121,14 @@ impl Port {
             self.advance_started();
             return is_met();
         }
+        self.spin_taking_in(is_met)
+    }
+
+    /// The same, but takes in what arrives also where no call is started.
+    pub(crate) fn spin_taking_in(&self, is_met: &dyn Fn() -> bool) -> bool {
+        if self.is_controlled() {
+            return false;
+        }
         let look = &mut || {
             match self.has_started() {
                 true => self.advance_started(),

@@ -28,7 +28,8 @@ use crate::Rank;
 use crate::op::Element;
 use crate::op::elements::{Elements, Info, SharedVec, copy_bytes};
 use crate::op::vectors::vector_of_copies;
-use crate::transport::memory::bytes::{Octet, Piece, copied_bytes};
+use crate::transport::memory::blocks::{Block, Piece};
+use crate::transport::memory::bytes::{Octet, copied_bytes};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::Ticket;
@@ -58,7 +59,7 @@ pub(in crate::transport) union Body {
     eager: MaybeUninit<[u8; EAGER_BYTES]>,
     lent: Lent,
     owned: ManuallyDrop<Owned>,
-    landed: ManuallyDrop<Box<[Piece]>>,
+    landed: ManuallyDrop<Block>,
     shared: ManuallyDrop<Shared>,
 }
 
@@ -290,7 +291,7 @@ impl Packet {
     #[inline]
     pub(super) fn as_landed(&self) -> Option<&[Piece]> {
         // SAFETY: the kind says that this field was written.
-        (self.kind == PacketKind::LANDED).then(|| unsafe { &**self.body.landed })
+        (self.kind == PacketKind::LANDED).then(|| unsafe { self.body.landed.pieces() })
     }
 
     /// The copied elements, in a `Vec`.
@@ -413,7 +414,7 @@ impl Packet {
     /// The label is that of [`into_body`](Self::into_body), `body` points to the body that came with it, and that is
     /// never read again. Or it is [`Label::of`] a message of elements of the type `info`, `body` points to their bytes
     /// in memory that is as large as a body at least, and elements of more than [`EAGER_BYTES`] bytes need no stricter
-    /// alignment than [`PIECE`](crate::transport::memory::bytes::PIECE). In both cases `body` is aligned to
+    /// alignment than [`PIECE`](crate::transport::memory::blocks::PIECE). In both cases `body` is aligned to
     /// [`BODY_ALIGN`], and no thread writes there meanwhile.
     #[inline]
     pub(in crate::transport) unsafe fn load(
@@ -430,8 +431,7 @@ impl Packet {
         // SAFETY: the caller's promise; only short messages in cells are labelled as landed.
         unsafe {
             if label.kind() == PacketKind::LANDED {
-                let length = label.count() as usize * info.size();
-                self.body.landed = ManuallyDrop::new(copied_bytes(body, length));
+                self.body.landed = ManuallyDrop::new(copied_bytes(body, label.landed_bytes(info)));
             } else {
                 self.body = ptr::read(body.cast());
             }

@@ -1,7 +1,7 @@
 //! What a ring says of a packet beside its number: which field of the body is there, and how many elements.
 
 use super::kind::PacketKind;
-use crate::op::elements::Elements;
+use crate::op::elements::{Elements, Info};
 
 /// The longest message, in bytes, that travels inside its packet.
 pub const EAGER_BYTES: usize = 32;
@@ -38,6 +38,15 @@ impl Label {
     #[inline]
     pub(in crate::transport) fn from_bits(word: u64) -> Label {
         Label(word & ((1 << Label::BITS) - 1))
+    }
+
+    /// Number of bytes of a message that does not fit into a packet and lies in a cell; 0 for any other.
+    #[inline]
+    pub(in crate::transport) fn landed_bytes(self, info: &'static Info) -> usize {
+        match self.kind() == PacketKind::LANDED {
+            true => self.count() as usize * info.size(),
+            false => 0,
+        }
     }
 
     #[inline]
