@@ -106,6 +106,8 @@ pub(crate) struct Settings {
     /// Whether every collective begins with a consistency check.
     pub check: bool,
     /// Whether the last operations of each rank are recorded.
+    /// Number of ranks for which the CPU quota lasts if they all run without interruption.
+    pub covered: usize,
     pub record: bool,
     /// Whether all operations are recorded.
     pub trace: bool,

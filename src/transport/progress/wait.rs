@@ -3,6 +3,10 @@
 //! A rank spins only while all running ranks of the process, over all worlds, fit on the CPUs they share. A rank whose
 //! spins fail spins half as long next time. A yield costs about a tenth of putting a thread to sleep and waking it, so
 //! parking comes late. Only the last stage checks for failures.
+//!
+//! Under a CPU quota that is too small for all ranks, each of which has a CPU, ranks spin as well: a yield gives the CPU
+//! to no other rank there, and uses up the quota like a spin. Parking comes at once then, since a rank that waits for
+//! long must leave the quota to the ranks that compute.
 
 use std::cell::Cell;
 use std::hint::spin_loop;
@@ -278,7 +282,11 @@ impl Port {
         start: Instant,
         look: &mut dyn FnMut() -> bool,
     ) -> bool {
-        self.give_way_for(YIELDING, start, look)
+        let time = match self.is_rationed() {
+            true => Duration::ZERO,
+            false => YIELDING,
+        };
+        self.give_way_for(time, start, look)
     }
 
     pub(in crate::transport) fn give_way_for(
