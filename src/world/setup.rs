@@ -192,7 +192,7 @@ fn settings(
 
 /// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
 fn machine_for(ranks: usize) -> Machine {
-    let cpus = Cpus::here();
+    let cpus = Cpus::here_recently();
     if ranks > cpus.mask.len() {
         Machine::flat(cpus)
     } else {
