@@ -209,13 +209,13 @@ impl Port {
         are_crowded(Live::count(), self.fabric.settings.cpus)
     }
 
-    /// Puts the first message that `want` accepts into `place`, if it has arrived already.
-    #[inline]
     /// Whether the CPU quota is too small for all live ranks to run without interruption, though each has a CPU.
     pub(in crate::transport) fn is_rationed(&self) -> bool {
         Live::count() > self.fabric.settings.covered && !self.crowded()
     }
 
+    /// Puts the first message that `want` accepts into `place`, if it has arrived already.
+    #[inline]
     pub(crate) fn receive_now(&self, want: &Want, place: &mut Packet) -> bool {
         if want.source.is_none() && self.fabric.is_controlled() {
             return false;
