@@ -389,11 +389,8 @@ impl Pool {
             parts: OnceLock::new(),
         };
         let order = Order::of::<F, R, E>(f, again);
-        let Caller {
-            parker,
-            kept,
-            standing,
-        } = caller;
+        let (parker, kept) = (&caller.parker, &mut caller.kept);
+        let standing = &mut caller.standing;
         let (mut mine, mut values) = (None, Vec::new());
         self.hand_out(parker, order, ptr::from_ref(&frame).cast(), &mut || {
             if self.first > 0 {
