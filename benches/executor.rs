@@ -11,7 +11,7 @@
 
 mod common;
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::On::Each;
 use common::rounds::{Effort, compare};
@@ -77,6 +77,12 @@ fn main() {
     };
     print("three kept calls", "one kept call", 1.2, &kept(1));
     print("three kept calls", "described anew", 1.0, &kept(16_384));
+    let communicators = |all: usize| move |times| at_communicators(times, all);
+    for all in [3, 1000] {
+        let beside = compare(effort, &communicators(all), &communicators(1));
+        let subject = format!("{all} communicators in turn");
+        print(&subject, "one communicator", 1.2, &beside);
+    }
 }
 
 /// Times `times` all-reduces at one line over cells, of up to `lengths` elements in turn, which take no memory.
@@ -88,6 +94,26 @@ fn at_one_line(times: u64, lengths: usize) -> Duration {
         }
         Ok(())
     })
+}
+
+/// Times `times` all-reduces of 8 bytes at one line, on several communicators in turn. Their first calls are not timed.
+fn at_communicators(times: u64, all: usize) -> Duration {
+    let took = World::new(2).bind(Each.bind()).run(|comm| {
+        let comms = (0..all).map(|_| comm.dup()).collect::<Result<Vec<_>>>()?;
+        let mut begin = Instant::now();
+        for time in 0..times + all as u64 {
+            if time == all as u64 {
+                comm.barrier()?;
+                begin = Instant::now();
+            }
+            let mut v = [time];
+            comms[time as usize % all].all_reduce(&mut v, op::Sum)?;
+            assert_eq!(v[0], 2 * time);
+        }
+        Ok(begin.elapsed())
+    });
+    let took = took.expect("no rank fails");
+    took.into_iter().max().expect("there are ranks")
 }
 
 /// Compares lanes with what they are made of, for vectors of `N` words.

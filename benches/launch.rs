@@ -6,14 +6,17 @@
 //! Team::run, empty                  ┃ wake ┃ done ┃           the threads stay
 //! Team::run, one barrier            ┃ wake ┃ meet ┃ done ┃    in the fabric of the last run, or in a new one
 //! std::thread::scope        spawn n ┃ join                    the lower bound
+//! after a pause             1 ms ┃ wake ┃ done ┃             ranks that sleep by then, and ranks that look for so long
+//! dup                       a communicator made and dropped, while others are held
 //! ```
 //!
 //! These are whole calls, so the clock is the caller's.
 
 mod common;
 
+use std::hint::spin_loop;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use rankfold::{Team, World};
@@ -55,6 +58,41 @@ fn threads(n: usize) {
     assert_eq!(started, n);
 }
 
+/// Runs a team `times` times, and before each run keeps the caller busy for a millisecond, which is not timed.
+fn after_pauses(stays: &Team, times: u64) -> Duration {
+    let run = |_| {
+        let pause = Instant::now();
+        while pause.elapsed() < Duration::from_millis(1) {
+            spin_loop();
+        }
+        let begin = Instant::now();
+        team(stays);
+        begin.elapsed()
+    };
+    (0..times).map(run).sum()
+}
+
+/// Makes and drops a communicator `times` times, while `held` others are there.
+fn dups(held: usize, times: u64) -> Duration {
+    let took = World::new(2).run(|comm| {
+        let others = (0..held)
+            .map(|_| comm.dup())
+            .collect::<Result<Vec<_>, _>>()?;
+        comm.barrier()?;
+        let begin = Instant::now();
+        for _ in 0..times {
+            comm.dup()?;
+        }
+        let took = begin.elapsed();
+        drop(others);
+        Ok(took)
+    });
+    took.expect("no rank fails")
+        .into_iter()
+        .max()
+        .expect("there are ranks")
+}
+
 fn launch(c: &mut Criterion) {
     common::cpus();
     for n in [2, 16, 64, 1024] {
@@ -71,6 +109,23 @@ fn launch(c: &mut Criterion) {
         group.bench_function("std::thread::scope", |b| b.iter(|| threads(n)));
         group.finish();
     }
+    let mut group = c.benchmark_group("launch/2 after a pause");
+    let stays = World::new(2).start().expect("there are threads");
+    group.bench_function("asleep", |b| {
+        b.iter_custom(|times| after_pauses(&stays, times));
+    });
+    stays.linger(Duration::from_millis(5));
+    group.bench_function("lingering", |b| {
+        b.iter_custom(|times| after_pauses(&stays, times));
+    });
+    group.finish();
+    let mut group = c.benchmark_group("launch/dup of 2 ranks");
+    for held in [0, 10_000] {
+        group.bench_function(format!("{held} held"), |b| {
+            b.iter_custom(|times| dups(held, times));
+        });
+    }
+    group.finish();
 }
 
 criterion_group! {

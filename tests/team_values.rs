@@ -4,6 +4,7 @@ mod channels;
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicIsize, Ordering};
+use std::time::Duration;
 
 use rankfold::{Comm, Error, Outcome, Result, Team, World, WorldError, op};
 
@@ -166,6 +167,25 @@ fn a_collective_that_one_rank_leaves_out_is_told_as_in_a_new_world() {
         let alone = World::new(3).run(leaves_out(odd)).unwrap_err();
         assert_eq!((told.culprit(), alone.culprit()), (Some(odd), Some(odd)));
         team.run(|_| Ok(())).unwrap();
+    }
+}
+
+#[test]
+fn runs_are_right_however_long_ranks_linger() {
+    let times = [Duration::ZERO, Duration::MAX, Duration::from_micros(1)];
+    for ranks in [1, 2, 5, 40] {
+        let team = World::new(ranks).start().unwrap();
+        for (round, time) in times.into_iter().cycle().take(4 * times.len()).enumerate() {
+            team.linger(time);
+            returns(&team, |rank| rank + round);
+            let sums = team.run(|comm| {
+                let mut v = [comm.rank() + round];
+                comm.all_reduce(&mut v, op::Sum)?;
+                Ok(v[0])
+            });
+            let sum = ranks * (ranks - 1) / 2 + ranks * round;
+            assert_eq!(sums.unwrap(), vec![sum; ranks]);
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::place::Place;
 use super::threads::{self, Counter};
 
 pub fn offers(op: Op) -> bool {
-    op.kind == Kind::Barrier && !op.fresh
+    op.kind == Kind::Barrier && op.sensible()
 }
 
 struct Meet<F>(F);

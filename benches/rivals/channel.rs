@@ -16,7 +16,7 @@ use super::values;
 use super::vector::Vector;
 
 pub fn offers(op: Op) -> bool {
-    matches!(op.kind, Kind::P2p | Kind::P2pBounce)
+    matches!(op.kind, Kind::P2p | Kind::P2pBounce) && op.sensible()
 }
 
 /// One end: rank 0 has the carrier first.

@@ -6,13 +6,19 @@
 //!                rank 1   fill ┃   │ call │    check                  last entry to last exit is a sample
 //! ```
 
+use std::env;
+use std::hint::spin_loop;
 use std::sync::LazyLock;
 use std::time::{Duration, Instant};
 
-use super::op::Op;
+use super::op::{Before, Op, PAUSE, SKEW};
 
-/// Minimum length of a batch.
-const BATCH: f64 = 50e-6;
+/// Minimum length of a batch in seconds: `RIVALS_BATCH` milliseconds, else 50 us.
+static BATCH: LazyLock<f64> = LazyLock::new(|| {
+    let set = env::var("RIVALS_BATCH").ok();
+    set.and_then(|ms| ms.parse::<f64>().ok())
+        .map_or(50e-6, |ms| ms * 1e-3)
+});
 const MOST_SAMPLES: f64 = 2000.0;
 
 /// How the ranks of a subject agree on what to do, untimed except for the barrier before a call.
@@ -21,6 +27,8 @@ pub trait Hub {
     fn meet(&self);
     /// Returns rank 0's number on every rank.
     fn tell(&self, number: u64) -> u64;
+    /// Returns whether this rank is the last to arrive for a call whose arrival is skewed.
+    fn is_late(&self, call: usize) -> bool;
     /// Returns the maximum over all ranks' times, place by place, on rank 0; anything on the others.
     fn latest(&self, times: Vec<f64>) -> Vec<f64>;
 }
@@ -30,6 +38,10 @@ pub struct Solo;
 
 impl Hub for Solo {
     fn meet(&self) {}
+
+    fn is_late(&self, _call: usize) -> bool {
+        false
+    }
 
     fn tell(&self, number: u64) -> u64 {
         number
@@ -108,7 +120,7 @@ fn plan(hub: &impl Hub, member: &mut impl Member, op: Op, budget: Duration) -> (
     let batch = if op.alone() {
         1
     } else {
-        (BATCH / each).ceil() as u64
+        (*BATCH / each).ceil() as u64
     };
     let samples = (budget / (each * batch as f64)).clamp(3.0, MOST_SAMPLES) as u64;
     (batch, samples)
@@ -119,15 +131,33 @@ fn warm(hub: &impl Hub, member: &mut impl Member, op: Op, calls: u64) -> f64 {
     hub.meet();
     let begin = Instant::now();
     for call in 0..calls as usize {
-        if op.fresh {
-            member.fill(call);
-        }
-        if op.alone() {
-            hub.meet();
-        }
+        before(hub, member, op, call);
         member.call();
     }
     begin.elapsed().as_secs_f64()
+}
+
+/// Does what comes before call number `call`.
+fn before(hub: &impl Hub, member: &mut impl Member, op: Op, call: usize) {
+    match op.before {
+        Before::Fresh => member.fill(call),
+        Before::Paused => compute(PAUSE),
+        _ => {}
+    }
+    if op.alone() {
+        hub.meet();
+    }
+    if op.before == Before::Skewed && hub.is_late(call) {
+        compute(SKEW);
+    }
+}
+
+/// Keeps the CPU busy.
+fn compute(time: Duration) {
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        spin_loop();
+    }
 }
 
 fn back_to_back(member: &mut impl Member, samples: u64, batch: u64) -> Vec<f64> {
@@ -142,14 +172,11 @@ fn back_to_back(member: &mut impl Member, samples: u64, batch: u64) -> Vec<f64> 
 fn alone(hub: &impl Hub, member: &mut impl Member, op: Op, samples: u64) -> Option<Vec<f64>> {
     let (mut entries, mut exits, mut right) = (Vec::new(), Vec::new(), true);
     for call in 0..samples as usize {
-        if op.fresh {
-            member.fill(call);
-        }
-        hub.meet();
+        before(hub, member, op, call);
         entries.push(now());
         member.call();
         exits.push(now());
-        right &= !op.fresh || member.right();
+        right &= !op.fresh() || member.right();
     }
     let (entries, exits) = (hub.latest(entries), hub.latest(exits));
     all_right(hub, right)?;

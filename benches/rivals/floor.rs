@@ -27,9 +27,9 @@ use super::vector::Vector;
 
 pub fn offers(op: Op) -> bool {
     match op.kind {
-        Kind::LineHand | Kind::LineExchange | Kind::LineMeet => !op.fresh,
-        Kind::Copy | Kind::Add | Kind::Accumulate => !op.fresh,
-        Kind::Fetch => op.fresh,
+        Kind::LineHand | Kind::LineExchange | Kind::LineMeet => op.plain(),
+        Kind::Copy | Kind::Add | Kind::Accumulate => op.plain(),
+        Kind::Fetch => op.fresh(),
         _ => false,
     }
 }

@@ -9,10 +9,12 @@
 #include <time.h>
 
 static const char *const names[KINDS] = {
-    "barrier", "run", "p2p", "p2p_bounce", "all_reduce", "all_reduce_inplace", "reduce", "reduce_inplace",
+    "barrier", "run", "run_all_reduce", "p2p", "p2p_bounce", "all_reduce", "all_reduce_inplace", "reduce", "reduce_inplace",
     "broadcast", "reduce_scatter", "all_gather", "scatter", "scan", "all_to_all", "stream", "window" };
 
-static const double batch_seconds = 50e-6, most_samples = 2000;
+static const char *const befores[BEFORES] = { "", "_fresh", "_skewed", "_paused" };
+
+static const double batch_seconds = 50e-6, most_samples = 2000, skew_seconds = 5e-6, pause_seconds = 1e-3;
 
 static double now(void) {
     struct timespec t;
@@ -35,10 +37,33 @@ int parse(const char *line, struct question *q) {
     if (sscanf(line, "%63s %zu %lf", name, &q->bytes, &ms) != 3) return 0;
     q->seconds = ms * 1e-3;
     size_t len = strlen(name);
-    q->fresh = len > 6 && !strcmp(name + len - 6, "_fresh");
-    if (q->fresh) name[len - 6] = 0;
+    q->before = NOTHING;
+    for (int b = 1; b < BEFORES; b++) {
+        size_t end = strlen(befores[b]);
+        if (len > end && !strcmp(name + len - end, befores[b])) {
+            q->before = (enum before)b;
+            name[len - end] = 0;
+            break;
+        }
+    }
     for (q->kind = 0; q->kind < KINDS && strcmp(names[q->kind], name);) q->kind++;
     return 1;
+}
+
+static int is_region(enum kind kind) {
+    return kind == RUN || kind == RUN_ALL_REDUCE;
+}
+
+/* Ranks are never fresh without a vector, and only regions follow a pause. */
+int sensible(enum kind kind, enum before before) {
+    if (before == FRESH) return kind != BARRIER && !is_region(kind);
+    if (before == SKEWED) return !is_region(kind);
+    return before != PAUSED || is_region(kind);
+}
+
+/* Keeps the CPU busy. */
+static void compute(double seconds) {
+    for (double begin = now(); now() - begin < seconds;) {}
 }
 
 /* Element j of rank r before call i is r + 1 + i % 8 + j % 8. */
@@ -65,6 +90,7 @@ static int right(const struct member *m, size_t i) {
     switch (m->kind) {
     case P2P: return m->rank > 1 || !wrongs(m->output, n, own(1 - m->rank, i), 1, 0);
     case P2P_BOUNCE: return m->rank > 1 || !wrongs(m->input, n, own(0, i), 1, 0);
+    case RUN_ALL_REDUCE:
     case ALL_REDUCE: return !wrongs(m->output, n, sum, P, 0);
     case ALL_REDUCE_INPLACE: return !wrongs(m->input, n, sum, P, 0);
     case REDUCE: return m->rank || !wrongs(m->output, n, sum, P, 0);
@@ -95,18 +121,30 @@ static int all_right(int mine) {
 }
 
 static int alone(const struct member *m) {
-    return m->fresh || m->kind == REDUCE || m->kind == REDUCE_INPLACE || m->kind == BROADCAST || m->kind == SCATTER;
+    return m->before != NOTHING || m->kind == REDUCE || m->kind == REDUCE_INPLACE || m->kind == BROADCAST || m->kind == SCATTER;
+}
+
+/* What comes before call i. */
+static void prepare(struct member *m, size_t i) {
+    if (m->before == FRESH) fill(m, i);
+    if (m->before == PAUSED) compute(pause_seconds);
+    if (alone(m)) meet();
+    if (m->before == SKEWED && i % (size_t)m->ranks == (size_t)m->rank) compute(skew_seconds);
 }
 
 static double warm(struct member *m, size_t calls) {
     meet();
     double begin = now();
     for (size_t i = 0; i < calls; i++) {
-        if (m->fresh) fill(m, i);
-        if (alone(m)) meet();
+        prepare(m, i);
         call(m);
     }
     return now() - begin;
+}
+
+static double least_batch(void) {
+    const char *set = getenv("RIVALS_BATCH");
+    return set ? atof(set) * 1e-3 : batch_seconds;
 }
 
 /* Rank 0 decides how many calls make a batch, and how many batches the time is for. */
@@ -119,7 +157,7 @@ static void plan(struct member *m, double seconds, size_t *batch, size_t *sample
         calls *= spent < seconds / 40 ? 4 : 2;
     }
     double each = fmax(spent / (double)calls, 1e-9);
-    *batch = alone(m) ? 1 : (size_t)ceil(batch_seconds / each);
+    *batch = alone(m) ? 1 : (size_t)ceil(least_batch() / each);
     *samples = (size_t)fmin(fmax(seconds / (each * (double)*batch), 3), most_samples);
 }
 
@@ -135,12 +173,11 @@ static int one_by_one(struct member *m, double *spans, size_t samples) {
     double *entries = calloc(samples, sizeof *entries);
     int ok = 1;
     for (size_t i = 0; i < samples; i++) {
-        if (m->fresh) fill(m, i);
-        meet();
+        prepare(m, i);
         entries[i] = now();
         call(m);
         spans[i] = now();
-        if (m->fresh) ok &= right(m, i);
+        if (m->before == FRESH) ok &= right(m, i);
     }
     latest(entries, samples);
     latest(spans, samples);
@@ -189,9 +226,9 @@ static void size_up(struct member *m, size_t bytes) {
 }
 
 void measure(const struct question *q, int rank, int ranks, char *answer, size_t room) {
-    struct member m = { .kind = q->kind, .fresh = q->fresh, .rank = rank, .ranks = ranks };
+    struct member m = { .kind = q->kind, .before = q->before, .rank = rank, .ranks = ranks };
     snprintf(answer, room, "none");
-    if (q->kind == KINDS || !offers(q->kind, q->fresh)) return;
+    if (q->kind == KINDS || !offers(q->kind, q->before)) return;
     size_up(&m, q->bytes);
     m.input = vector(m.inputs);
     m.output = vector(m.outputs);

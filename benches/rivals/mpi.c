@@ -14,8 +14,8 @@
 
 static MPI_Comm all = MPI_COMM_WORLD;
 
-int offers(enum kind kind, int fresh) {
-    return kind != RUN && !(fresh && kind == BARRIER);
+int offers(enum kind kind, enum before before) {
+    return kind != RUN && kind != RUN_ALL_REDUCE && sensible(kind, before);
 }
 
 static void ping_pong(struct member *m, float *into) {

@@ -1,6 +1,7 @@
 //! What is timed, by the names that the command line, the other programs and the tables use.
 
 use std::str::FromStr;
+use std::time::Duration;
 
 /// One way in which ranks communicate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -8,6 +9,8 @@ pub enum Kind {
     Barrier,
     /// An empty region: started, and done.
     Run,
+    /// A region in which the threads reduce a vector of each.
+    RunAllReduce,
     P2p,
     P2pBounce,
     AllReduce,
@@ -37,9 +40,10 @@ pub enum Kind {
 /// Number of messages of a stream or a window.
 pub const MESSAGES: usize = 64;
 
-const NAMES: [(&str, Kind); 23] = [
+const NAMES: [(&str, Kind); 24] = [
     ("barrier", Kind::Barrier),
     ("run", Kind::Run),
+    ("run_all_reduce", Kind::RunAllReduce),
     ("p2p", Kind::P2p),
     ("p2p_bounce", Kind::P2pBounce),
     ("all_reduce", Kind::AllReduce),
@@ -63,19 +67,69 @@ const NAMES: [(&str, Kind); 23] = [
     ("fetch", Kind::Fetch),
 ];
 
-/// An operation, and whether each rank rewrites its vector before every call.
+/// What happens before every call, untimed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Before {
+    /// Nothing.
+    Nothing,
+    /// Each rank rewrites its vector.
+    Fresh,
+    /// One rank after the other is the last to arrive.
+    Skewed,
+    /// The caller computes for a while.
+    Paused,
+}
+
+/// How long the last rank is behind the others.
+pub const SKEW: Duration = Duration::from_micros(5);
+/// How long the caller computes between two regions.
+pub const PAUSE: Duration = Duration::from_millis(1);
+
+const BEFORE: [(&str, Before); 3] = [
+    ("_fresh", Before::Fresh),
+    ("_skewed", Before::Skewed),
+    ("_paused", Before::Paused),
+];
+
+/// An operation, and what happens before every call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Op {
     pub kind: Kind,
-    pub fresh: bool,
+    pub before: Before,
 }
 
 impl Op {
+    /// Returns whether each rank rewrites its vector before every call.
+    pub fn fresh(self) -> bool {
+        self.before == Before::Fresh
+    }
+
+    /// Returns whether calls follow one another without anything between them.
+    pub fn plain(self) -> bool {
+        self.before == Before::Nothing
+    }
+
+    /// Returns whether it is a region that a single thread starts.
+    pub fn region(self) -> bool {
+        matches!(self.kind, Kind::Run | Kind::RunAllReduce)
+    }
+
+    /// Returns whether an operation of ranks makes sense in this way: they are never fresh without a vector, and only
+    /// regions follow a pause.
+    pub fn sensible(self) -> bool {
+        match self.before {
+            Before::Nothing => true,
+            Before::Fresh => !matches!(self.kind, Kind::Barrier) && !self.region(),
+            Before::Skewed => !self.region(),
+            Before::Paused => self.region(),
+        }
+    }
+
     /// Returns whether every call begins after a barrier and is timed by itself, from the last rank that enters to the
     /// last that leaves. The others run back to back, and rank 0 times batches.
     pub fn alone(self) -> bool {
         use Kind::{Broadcast, Fetch, Reduce, ReduceInplace, Scatter};
-        self.fresh
+        !self.plain()
             || matches!(
                 self.kind,
                 Reduce | ReduceInplace | Broadcast | Scatter | Fetch
@@ -112,19 +166,25 @@ impl FromStr for Op {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Op, String> {
-        let (name, fresh) = match text.strip_suffix("_fresh") {
-            Some(name) => (name, true),
-            None => (text, false),
-        };
+        let with = |(end, before): &(&str, Before)| Some((text.strip_suffix(end)?, *before));
+        let (name, before) = BEFORE
+            .iter()
+            .find_map(with)
+            .unwrap_or((text, Before::Nothing));
         let found = NAMES.iter().find(|(known, _)| *known == name);
         let (_, kind) = found.ok_or_else(|| format!("no operation is called `{text}`"))?;
-        Ok(Op { kind: *kind, fresh })
+        Ok(Op {
+            kind: *kind,
+            before,
+        })
     }
 }
 
-/// Returns every operation, plain and fresh.
+/// Returns every operation, in every way.
 pub fn all() -> impl Iterator<Item = Op> {
-    NAMES
-        .iter()
-        .flat_map(|&(_, kind)| [false, true].map(|fresh| Op { kind, fresh }))
+    NAMES.iter().flat_map(|&(_, kind)| {
+        let ways = BEFORE.iter().map(|&(_, before)| before);
+        ways.chain([Before::Nothing])
+            .map(move |before| Op { kind, before })
+    })
 }

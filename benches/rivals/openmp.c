@@ -1,30 +1,63 @@
 /* The operations as one writes them by hand for OpenMP threads: they meet, each does its share of the
  * work straight on all vectors, and they meet again. No messages.
  *
+ * With -DBY_HAND=1 they meet at a barrier of ten lines instead of OpenMP's.
+ *
  *   OMP_NUM_THREADS=2 OMP_PLACES={0},{1} openmp      reads questions, answers each; its threads may spin
  *                                                    in between, so ask one and close */
 #define _GNU_SOURCE
 #include "measure.h"
 
 #include <omp.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef BY_HAND
+#define BY_HAND 0
+#endif
 enum { MOST = 1024, LINE = 16 };
 
 static float *inputs[MOST], *outputs[MOST];
 static double told, *times_of[MOST];
+static size_t filled; /* the elements of the inputs of regions */
 static int whole; /* the threads' regions are timed by the first thread alone */
 
-int offers(enum kind kind, int fresh) {
-    return kind != P2P && kind != P2P_BOUNCE && kind != STREAM && kind != WINDOW && !(fresh && (kind == BARRIER || kind == RUN));
+int offers(enum kind kind, enum before before) {
+    int regions = kind == RUN || kind == RUN_ALL_REDUCE;
+    return kind != P2P && kind != P2P_BOUNCE && kind != STREAM && kind != WINDOW && !(BY_HAND && regions) && sensible(kind, before);
 }
 
+#if BY_HAND
+static int crowded; /* threads that have no CPU of their own yield */
+
+static void relax(void) {
+    if (crowded) sched_yield();
+#ifdef __x86_64__
+    else __builtin_ia32_pause();
+#endif
+}
+
+/* What one writes in ten lines: a counter, and a number that the last thread to come increments. */
+static _Alignas(64) atomic_int come;
+static _Alignas(64) atomic_int passed;
+
+void meet(void) {
+    int before = atomic_load_explicit(&passed, memory_order_relaxed);
+    if (atomic_fetch_add_explicit(&come, 1, memory_order_acq_rel) + 1 == omp_get_num_threads()) {
+        atomic_store_explicit(&come, 0, memory_order_relaxed);
+        atomic_store_explicit(&passed, before + 1, memory_order_release);
+    } else
+        while (atomic_load_explicit(&passed, memory_order_acquire) == before) relax();
+}
+#else
 void meet(void) {
     if (whole) return;
     #pragma omp barrier
 }
+#endif
 
 double tell(double number) {
     if (whole) return number;
@@ -116,7 +149,34 @@ static void work(struct member *m) {
     }
 }
 
+/* The threads' vectors, before their first region. */
+static void fill_inputs(size_t n) {
+    #pragma omp parallel
+    {
+        int me = omp_get_thread_num();
+        free(inputs[me]);
+        inputs[me] = malloc((n + 1) * sizeof(float));
+        for (size_t j = 0; j < n; j++) inputs[me][j] = (float)(me + 2 + (int)(j % 8));
+    }
+    filled = n;
+}
+
+/* OpenMP's own reduction. */
+static void region(float *sum, size_t n) {
+    if (filled != n) fill_inputs(n);
+    memset(sum, 0, n * sizeof(float));
+    #pragma omp parallel reduction(+ : sum[:n])
+    {
+        const float *mine = inputs[omp_get_thread_num()];
+        for (size_t j = 0; j < n; j++) sum[j] += mine[j];
+    }
+}
+
 void call(struct member *m) {
+    if (m->kind == RUN_ALL_REDUCE) {
+        region(m->output, m->count);
+        return;
+    }
     if (m->kind == RUN) {
         #pragma omp parallel
         __asm__ volatile("" ::: "memory");
@@ -132,10 +192,13 @@ void call(struct member *m) {
 
 int main(void) {
     char line[256], answer[256];
+#if BY_HAND
+    crowded = getenv("OMP_PLACES") == NULL;
+#endif
     while (fgets(line, sizeof line, stdin)) {
         struct question q;
         if (!parse(line, &q)) return 2;
-        whole = q.kind == RUN;
+        whole = q.kind == RUN || q.kind == RUN_ALL_REDUCE;
         if (whole) measure(&q, 0, omp_get_max_threads(), answer, sizeof answer);
         else {
             #pragma omp parallel

@@ -1,7 +1,9 @@
 //! rankfold, as its users call it.
 
+use std::sync::Mutex;
 use std::time::Duration;
 
+use crossbeam_utils::CachePadded;
 use rankfold::{Bind, Comm, Team, World, op as fold};
 
 use super::clock::{self, Figures, Hub, Member, Solo};
@@ -22,10 +24,10 @@ struct Ours<'c> {
 /// Times one operation in a world of its own.
 pub fn point(place: &Place, op: Op, bytes: usize, budget: Duration) -> Option<Figures> {
     let world = World::new(place.ranks);
-    if op.kind == Kind::Run {
+    if op.region() {
         // Without a binding the caller takes part, as the master thread of the other libraries' regions does.
-        let mut team = world.start().expect("there are threads");
-        return clock::point(&Solo, &mut team, op, budget);
+        let mut regions = Regions::new(&world, op, bytes);
+        return clock::point(&Solo, &mut regions, op, budget);
     }
     let (len, out) = op.elements(bytes, place.ranks);
     let figures = world.bind(bind(place)).run(|comm| {
@@ -151,16 +153,19 @@ impl Ours<'_> {
 /// Returns whether the library offers an operation.
 pub fn offers(op: Op) -> bool {
     match op.kind {
-        Kind::Barrier | Kind::Run => !op.fresh,
         Kind::LineHand | Kind::LineExchange | Kind::LineMeet => false,
         Kind::Copy | Kind::Add | Kind::Accumulate | Kind::Fetch => false,
-        _ => true,
+        _ => op.sensible(),
     }
 }
 
 impl Hub for Comm {
     fn meet(&self) {
         self.barrier().expect("no operation fails");
+    }
+
+    fn is_late(&self, call: usize) -> bool {
+        call % self.size() == self.rank()
     }
 
     fn tell(&self, number: u64) -> u64 {
@@ -176,11 +181,58 @@ impl Hub for Comm {
     }
 }
 
-/// An empty run.
-impl Member for Team {
+/// A team whose runs are empty, or reduce what each rank has.
+struct Regions {
+    team: Team,
+    op: Op,
+    inputs: Vec<Vector>,
+    /// Each rank locks its own.
+    outputs: Vec<CachePadded<Mutex<Vector>>>,
+}
+
+impl Regions {
+    fn new(world: &World, op: Op, bytes: usize) -> Regions {
+        let team = world.start().expect("there are threads");
+        let (len, _) = op.elements(bytes, team.size());
+        let vectors = || (0..team.size()).map(|_| Vector::new(len));
+        let mut inputs: Vec<Vector> = vectors().collect();
+        for (rank, input) in inputs.iter_mut().enumerate() {
+            values::fill(input, rank, 1);
+        }
+        Regions {
+            outputs: vectors()
+                .map(|it| CachePadded::new(Mutex::new(it)))
+                .collect(),
+            team,
+            op,
+            inputs,
+        }
+    }
+
+    fn reduce(&self, comm: &Comm) -> rankfold::Result<()> {
+        let mut output = self.outputs[comm.rank()].lock().expect("no rank panics");
+        comm.all_reduce_into(&self.inputs[comm.rank()], &mut output, fold::Sum)
+    }
+}
+
+impl Member for Regions {
     fn call(&mut self) {
-        let ranks = self.run(|comm| Ok(comm.rank()));
-        assert_eq!(ranks.expect("no rank fails").len(), self.size());
+        let size = self.team.size();
+        let ranks = match self.op.kind {
+            Kind::Run => self.team.run(|comm| Ok(comm.rank())),
+            _ => self
+                .team
+                .run(|comm| self.reduce(comm).map(|()| comm.rank())),
+        };
+        assert_eq!(ranks.expect("no rank fails").len(), size);
+    }
+
+    fn right(&mut self) -> bool {
+        let size = self.team.size();
+        let right = |output: &CachePadded<Mutex<Vector>>| {
+            values::right(self.op, &output.lock().expect("no rank panics"), 0, size, 1)
+        };
+        self.outputs.iter().all(right)
     }
 }
 

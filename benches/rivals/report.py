@@ -43,7 +43,7 @@ def grounds(op, bytes, where):
 
     All lines are asked for at every point, also to tell near from far.
     """
-    name = op.removesuffix("_fresh")
+    name = op.removesuffix("_fresh").removesuffix("_skewed")
     moved = {
         "p2p": bytes, "p2p_bounce": bytes, "broadcast": bytes, "scatter": bytes, "scan": bytes,
         "stream": bytes, "window": bytes, "all_to_all": bytes,

@@ -32,7 +32,9 @@ pub fn right(op: Op, got: &[f32], rank: usize, ranks: usize, call: usize) -> boo
     match op.kind {
         Kind::P2p => rank > 1 || is(got, own(1 - rank, call), 1.0, 0),
         Kind::P2pBounce => rank > 1 || is(got, own(0, call), 1.0, 0),
-        Kind::AllReduce | Kind::AllReduceInplace => is(got, sum, ranks as f32, 0),
+        Kind::AllReduce | Kind::AllReduceInplace | Kind::RunAllReduce => {
+            is(got, sum, ranks as f32, 0)
+        }
         Kind::Reduce | Kind::ReduceInplace => rank > 0 || is(got, sum, ranks as f32, 0),
         Kind::ReduceScatter => is(got, sum, ranks as f32, got.len() * rank),
         Kind::Broadcast => is(got, own(0, call), 1.0, 0),

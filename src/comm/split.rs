@@ -346,6 +346,7 @@ impl InCall<'_> {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
+    use crate::World;
 
     #[test]
     fn ranks_are_together_that_share_a_part_of_the_machine() {
@@ -367,5 +368,27 @@ mod tests {
         assert_eq!(Level::L3.parts(&machine, &ranks), [0, 0, 1, 2, 4, 8, 8]);
         let nothing_known = Machine::from_text("cpu:4").unwrap();
         assert_eq!(Level::L3.parts(&nothing_known, &ranks[..2]), [0, 0]);
+    }
+
+    #[test]
+    fn communicators_are_forgotten_once_enough_of_them_are_let_go() {
+        let left = World::new(2).run(|comm| {
+            let all = (0..300).map(|_| comm.dup()).collect::<Result<Vec<_>>>()?;
+            let held = comm.fabric().comms().len();
+            // One rank after the other, so that the last one knows that it is the last.
+            if comm.rank() == 0 {
+                drop(all);
+                comm.barrier()?;
+            } else {
+                comm.barrier()?;
+                drop(all);
+            }
+            comm.barrier()?;
+            Ok((held, comm.fabric().comms().len()))
+        });
+        for (held, left) in left.unwrap() {
+            assert!(held > 300);
+            assert!(left < 160, "{left} of {held} are left");
+        }
     }
 }

@@ -167,6 +167,7 @@ pub struct Comm {
 impl Drop for Comm {
     fn drop(&mut self) {
         self.core.spares.forget(self.shared.context);
+        self.fabric().let_go(&self.shared);
     }
 }
 

@@ -16,6 +16,9 @@
 
 use std::fs;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 /// The CPU quota of this process in CPUs: the tightest over its control group and all enclosing groups, with the file
 /// system seen from `root`.
@@ -42,6 +45,24 @@ pub fn quota_under(root: &Path) -> Option<f64> {
         .filter_map(Mount::parse)
         .filter_map(|mount| mount.tightest(root, &groups))
         .reduce(f64::min)
+}
+
+/// For how long the quota that was found last is taken to be the present one.
+const REMEMBERED: Duration = Duration::from_millis(100);
+
+/// The quota of this process, as it was a tenth of a second ago or later: to find it takes longer than to start and end a
+/// thread, and a program may start many worlds in a row.
+pub(super) fn recent_quota() -> Option<f64> {
+    static LAST: Mutex<Option<(Instant, Option<f64>)>> = Mutex::new(None);
+    let mut last = LAST.lock();
+    match *last {
+        Some((when, quota)) if when.elapsed() < REMEMBERED => quota,
+        _ => {
+            let quota = quota_under(Path::new("/"));
+            *last = Some((Instant::now(), quota));
+            quota
+        }
+    }
 }
 
 /// The text of a file. Bytes that are not UTF-8, such as the name of another mount, must not hide the rest.

@@ -53,6 +53,14 @@ impl Cpus {
         }
     }
 
+    /// [`here`](Self::here), with a quota that may be a tenth of a second old.
+    pub(crate) fn here_recently() -> Cpus {
+        Cpus {
+            mask: mask::mask(),
+            quota: cgroup::recent_quota(),
+        }
+    }
+
     /// The number of threads that can run at once without interruption: the CPUs of the mask or the whole CPUs of the
     /// quota, whichever is less, and at least 1.
     ///
@@ -69,10 +77,13 @@ impl Cpus {
     pub fn usable(&self) -> usize {
         // The cast rounds down and saturates.
         let quota = self.quota.map_or(usize::MAX, |cpus| cpus as usize);
-        self.count().min(quota).max(1)
+        self.places().min(quota).max(1)
     }
 
-    fn count(&self) -> usize {
+    /// The number of threads that can run at the same time while the quota lasts: the CPUs of the mask.
+    ///
+    /// If the mask is unknown, [`available_parallelism`] replaces it.
+    pub(crate) fn places(&self) -> usize {
         match self.mask.len() {
             0 => available_parallelism().map_or(1, |n| n.get()),
             known => known,

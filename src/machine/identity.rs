@@ -54,12 +54,13 @@ impl Machine {
         parts.join(", ")
     }
 
-    /// The number of ranks that can each have a core of their own, as far as the quota allows.
+    /// The number of ranks that can each have a core of their own. A quota does not change that: it limits for how long
+    /// they run, not how many run at once.
     pub(crate) fn room(&self) -> usize {
         let cpus = &self.usable.mask;
         match cpus.is_empty() {
-            true => self.usable.usable(),
-            false => self.distinct_cores(cpus).min(self.usable.usable()),
+            true => self.usable.places(),
+            false => self.distinct_cores(cpus),
         }
     }
 }
@@ -69,11 +70,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn room_is_for_one_rank_on_each_core_that_the_quota_pays_for() {
+    fn room_is_for_one_rank_on_each_core_whatever_the_quota() {
         for (machine, room) in [
             ("package:2 core:2 cpu:2", 4),
-            ("core:4 quota=2.5", 2),
-            ("core:4 quota=0.5", 1),
+            ("core:4 quota=2.5", 4),
+            ("core:4 quota=0.5", 4),
             ("core:4 mask=1-2", 2),
         ] {
             assert_eq!(Machine::from_text(machine).unwrap().room(), room);

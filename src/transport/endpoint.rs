@@ -15,7 +15,7 @@ use crate::transport::memory::fast_box::FastBox;
 use crate::transport::memory::loan::LoanWord;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::record::Record;
-use crate::transport::wakeup::sleeper::Sleeper;
+use crate::transport::wakeup::sleeper::{Present, RunNumber, Sleeper};
 
 /// The part of a rank that other ranks see.
 pub(in crate::transport) struct Endpoint {
@@ -66,6 +66,14 @@ impl Endpoint {
         Incoming::new(self.left.clone(), self.fast_box.clone())
     }
 
+    /// Number of operations that the rank has begun in this run, which it may not have entered yet.
+    pub(in crate::transport) fn begun_in(&self, run: RunNumber) -> u64 {
+        match self.is_in(run) {
+            true => self.begun(),
+            false => 0,
+        }
+    }
+
     #[inline]
     pub(in crate::transport) fn begun(&self) -> u64 {
         // Relaxed: read for reports only.
@@ -86,6 +94,8 @@ pub(in crate::transport) struct Tally {
     pub(in crate::transport) sleeps: AtomicU64,
     /// Nanoseconds spent in waits, after spinning failed.
     pub(in crate::transport) waited: AtomicU64,
+    /// The run that all of these are counts of.
+    pub(in crate::transport) run: Present,
 }
 
 impl Tally {
@@ -96,6 +106,7 @@ impl Tally {
             bytes: AtomicU64::new(0),
             sleeps: AtomicU64::new(0),
             waited: AtomicU64::new(0),
+            run: Present::new(),
         }
     }
 
@@ -107,6 +118,7 @@ impl Tally {
             bytes,
             sleeps,
             waited,
+            run: _,
         } = self;
         [begun, messages, bytes, sleeps, waited]
     }

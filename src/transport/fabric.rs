@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -35,6 +35,9 @@ use crate::unwind;
 use crate::transport::communicator::shared::CommShared;
 use crate::transport::endpoint::Endpoint;
 
+/// The least number of communicators that are let go before the registry looks for them.
+const FEWEST_RELEASED: usize = 64;
+
 /// Everything that the ranks of one world share.
 pub(crate) struct Fabric {
     pub(in crate::transport) endpoints: Box<[Arc<Endpoint>]>,
@@ -46,6 +49,8 @@ pub(crate) struct Fabric {
     pub(crate) all: Arc<CommShared>,
     /// All communicators that are still held, or that have something to report.
     pub(in crate::transport) comms: parking_lot::Mutex<Vec<Arc<CommShared>>>,
+    /// Number of communicators that their last rank has let go since the last look for them.
+    pub(in crate::transport) released: AtomicUsize,
     /// The names of forgotten communicators. Locked after `comms` where both are locked.
     pub(in crate::transport) former: parking_lot::Mutex<Former>,
     /// The next unused context.
@@ -101,6 +106,8 @@ impl fmt::Display for Unfinished {
 pub(crate) struct Settings {
     /// Number of CPUs that the ranks share; 0 if not known yet.
     pub cpus: usize,
+    /// Number of ranks for which the CPU quota lasts if they all run without interruption.
+    pub covered: usize,
     /// The watchdog's limit for one wait.
     pub timeout: Option<Duration>,
     /// Whether every collective begins with a consistency check.
@@ -159,6 +166,7 @@ impl Fabric {
             printed: Arc::default(),
             registry: Mutex::new(Registry::new(ranks)),
             comms: parking_lot::Mutex::new(vec![all.clone()]),
+            released: AtomicUsize::new(0),
             former: Default::default(),
             contexts: std::sync::atomic::AtomicU32::new(CONTEXTS),
             all,
@@ -191,9 +199,34 @@ impl Fabric {
         let context = self.contexts.fetch_add(CONTEXTS, Ordering::Relaxed);
         let comm = CommShared::new(context, members, origin, &self.endpoints);
         let mut comms = self.comms.lock();
-        self.sweep(&mut comms);
+        if comms.len() == comms.capacity() {
+            self.sweep(&mut comms);
+            // At least as many are created until the next sweep as are left now.
+            let left = comms.len();
+            comms.reserve(left);
+        }
         comms.push(comm.clone());
         comm
+    }
+
+    /// A rank lets go of a communicator. Once half of all communicators have been let go by their last ranks, they are
+    /// forgotten.
+    pub(crate) fn let_go(&self, comm: &Arc<CommShared>) {
+        // The registry's, and this rank's own and the one in its handle.
+        const LAST: usize = 3;
+        if Arc::strong_count(comm) > LAST {
+            return;
+        }
+        // Relaxed: only the number matters, and it is a hint.
+        let released = self.released.fetch_add(1, Ordering::Relaxed) + 1;
+        if released < FEWEST_RELEASED {
+            return;
+        }
+        let mut comms = self.comms.lock();
+        if 2 * released >= comms.len() {
+            self.released.store(0, Ordering::Relaxed);
+            self.sweep(&mut comms);
+        }
     }
 
     /// Forgets the communicators that are no longer held and have nothing to report.

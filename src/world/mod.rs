@@ -17,6 +17,7 @@ mod carrier;
 mod dump;
 mod error;
 mod findings;
+mod hand_over;
 mod inside;
 mod left;
 mod outcome;

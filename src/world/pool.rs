@@ -7,7 +7,8 @@
 //!
 //! Beside the word of its [job slot](crate::transport::reuse::job_slot), on the same cache line, each rank has a job.
 //! The caller writes the order into it, and the rank overwrites the order with its answer. So a run in which ranks do
-//! nothing moves one line back and forth. Everything else that a rank may need is in the frame of the call.
+//! nothing moves one line back and forth. A rank that has done something says in the next line where it stands.
+//! Everything else that a rank may need is in the frame of the call.
 //!
 //! # Why this is sound
 //!
@@ -33,21 +34,20 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
 
+use super::hand_over::HandOver;
 use super::inside::{Inside, is_inside};
 use super::outcome::End;
 use super::rank::{Body, Pin, live};
-use super::returned::{Continuation, Part, Returned};
+use super::returned::{Continuation, Part, Returned, Standing};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::machine::PinError;
 use crate::sync::Parker;
 use crate::transport::Fabric;
-use crate::transport::progress::cpu_collision::WaitingCpus;
-use crate::transport::progress::wait::{Live, Patience};
-use crate::transport::reuse::fabric_reuse::Reuse;
+use crate::transport::progress::wait::Live;
+use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
 use crate::transport::reuse::job_slot::JobSlot;
-use crate::transport::wakeup::sleeper::Sleeper;
 use crate::unwind::{self, AbortOnDrop};
 
 /// State shared by the caller of a run and the ranks that have threads.
@@ -56,12 +56,8 @@ pub(super) struct Pool {
     pub first: Rank,
     /// One line for each rank that has a thread.
     lines: Box<[CachePadded<Line>]>,
-    /// The caller of a run.
-    caller: CachePadded<Sleeper>,
-    /// The patience of all of these.
-    patience: Patience,
-    /// The CPUs on which they wait, if they may have to move apart.
-    spots: Option<Arc<WaitingCpus>>,
+    /// How the caller and all of these wait for each other.
+    pub hand_over: HandOver,
     /// The ranks that could not be pinned. Complete once each rank has completed a job.
     pub refused: Mutex<Vec<(Rank, PinError)>>,
 }
@@ -71,16 +67,23 @@ pub(super) struct Caller {
     pub parker: Parker,
     /// Rank 0's end of the fabric, where the caller is rank 0.
     pub kept: Kept,
+    pub standing: Standing,
 }
 
 /// Everything that passes between the caller and a rank.
+#[repr(C)]
 struct Line {
     job_slot: JobSlot<AnyFrame>,
     job: UnsafeCell<Job>,
+    /// Where the rank stands, if its answer says that it has moved.
+    rest: UnsafeCell<EndState>,
 }
 
 #[cfg(not(all(test, loom)))]
-const _: () = assert!(size_of::<Line>() <= 64, "it goes over in one piece");
+const _: () = assert!(
+    mem::offset_of!(Line, rest) <= 64,
+    "a job goes over in one piece"
+);
 
 // SAFETY: one thread at a time accesses it, see the module documentation; its contents belong to a run whose closure
 // may be shared and whose results may be sent, as `Pool::run` demands.
@@ -125,9 +128,9 @@ type Act = unsafe fn(Order, *const AnyFrame, Rank, &mut Kept) -> Answer;
 
 #[derive(Clone, Copy)]
 struct Answer {
-    /// Whether `value` is the rank's return value, of a rank that began no operation. Otherwise everything is in the
-    /// frame.
+    /// Whether `value` is the rank's return value. Otherwise everything is in the frame.
     here: bool,
+    end: Continuation,
     value: Room,
 }
 
@@ -142,18 +145,20 @@ const fn fits<R>() -> bool {
 impl Answer {
     const ELSEWHERE: Answer = Answer {
         here: false,
+        end: Continuation::Unclean,
         value: MaybeUninit::uninit(),
     };
 
     /// An answer that holds the value, if it [fits].
-    fn holding<R>(returned: R) -> Result<Answer, R> {
+    fn holding<R>(returned: R, end: Continuation) -> Result<Answer, R> {
         if !fits::<R>() {
             return Err(returned);
         }
         let mut value = Room::uninit();
         // SAFETY: `fits` has just checked that there is room for the value, and that the room is aligned for it.
         unsafe { value.as_mut_ptr().cast::<R>().write(returned) };
-        Ok(Answer { here: true, value })
+        let here = true;
+        Ok(Answer { here, end, value })
     }
 
     /// Takes the value out, if the answer holds one.
@@ -197,7 +202,11 @@ impl<R, E> Frame<'_, R, E> {
 
 /// A rank's end of a fabric between two runs, after [`Comm::rest`] has returned its state.
 #[derive(Default)]
-pub(super) struct Kept(Option<Box<Comm>>);
+pub(super) struct Kept {
+    comm: Option<Box<Comm>>,
+    /// Where the rank stands, if it has [moved](Continuation::Moved) in its last part.
+    rest: EndState,
+}
 
 // SAFETY: the parts of a `Comm` that are not `Send` are reference-counted pointers and cells. They are shared only with
 // what else belongs to the rank: requests, messages and communicators made from it, and the list of its thread's ranks.
@@ -217,7 +226,7 @@ impl Kept {
         fabric: &dyn Fn() -> &'a Arc<Fabric>,
         body: &mut dyn Body,
     ) -> Continuation {
-        let comm = match (again, self.0.take()) {
+        let comm = match (again, self.comm.take()) {
             (Some(again), Some(comm)) => {
                 comm.enter_again(again);
                 comm
@@ -231,12 +240,12 @@ impl Kept {
         let quiet = comm.is_quiet();
         match comm.rest() {
             Some(rest) if end == End::Returned => {
-                self.0 = Some(comm);
+                self.comm = Some(comm);
                 if quiet {
-                    Continuation::Quiet
-                } else {
-                    Continuation::At(rest)
+                    return Continuation::Quiet;
                 }
+                self.rest = rest;
+                Continuation::Moved
             }
             _ => Continuation::Unclean,
         }
@@ -271,15 +280,17 @@ fn answered<'a, R: 'a, E: 'a>(
     rank: Rank,
     frame: impl FnOnce() -> &'a Frame<'a, R, E>,
 ) -> Answer {
+    let end = part.end();
     let part = match part {
-        Part::Quiet(value) => match Answer::holding(value) {
+        Part::Value(value, _) => match Answer::holding(value, end) {
             Ok(answer) => return answer,
-            Err(value) => Part::Quiet(value),
+            Err(value) => Part::Value(value, end),
         },
-        told => told,
+        other => other,
     };
     *frame().parts()[rank].lock() = Some(part);
-    Answer::ELSEWHERE
+    let elsewhere = Answer::ELSEWHERE;
+    Answer { end, ..elsewhere }
 }
 
 /// Drops the fabric of the previous run.
@@ -300,13 +311,7 @@ impl Pool {
     }
 
     /// A worker pool for the ranks `first..ranks`, and the parker of each.
-    pub(super) fn new(
-        first: Rank,
-        ranks: usize,
-        patience: Patience,
-        spots: Option<Arc<WaitingCpus>>,
-        caller: &Parker,
-    ) -> (Pool, Vec<Parker>) {
+    pub(super) fn new(first: Rank, ranks: usize, hand_over: HandOver) -> (Pool, Vec<Parker>) {
         let parkers: Vec<Parker> = (first..ranks).map(|_| Parker::new()).collect();
         let line = |parker| {
             CachePadded::new(Line {
@@ -314,24 +319,16 @@ impl Pool {
                 job: UnsafeCell::new(Job {
                     answer: Answer::ELSEWHERE,
                 }),
+                rest: UnsafeCell::default(),
             })
         };
         let pool = Pool {
             first,
             lines: parkers.iter().map(line).collect(),
-            caller: CachePadded::new(Sleeper::new(caller)),
-            patience,
-            spots,
+            hand_over,
             refused: Mutex::default(),
         };
         (pool, parkers)
-    }
-
-    /// Called in long waits: a rank may have to move away from the CPU of another one.
-    fn part(&self, rank: Rank) {
-        if let Some(spots) = &self.spots {
-            spots.part(rank);
-        }
     }
 
     fn size(&self) -> usize {
@@ -343,23 +340,33 @@ impl Pool {
         let refused = pin.and_then(Pin::refused);
         self.refused.lock().extend(refused.map(|why| (rank, why)));
         let _inside = Inside::enter(self.address());
-        let Line { job_slot, job } = &*self.lines[rank - self.first];
+        let Line {
+            job_slot,
+            job,
+            rest,
+        } = &*self.lines[rank - self.first];
         let mut kept = Kept::default();
-        while let Some(frame) = job_slot.next(parker, self.patience, || self.part(rank)) {
+        while let Some(frame) = self.hand_over.next(rank, job_slot, parker) {
             // SAFETY: there is a word, so the job belongs to this thread, and holds an order.
             let order = unsafe { (*job.get()).order };
             // SAFETY: `hand_out` has put the order and the frame there, made for each other, and it waits, before
             // anything that they borrow ends, until this thread reports below that it is done.
             let answer = unsafe { (order.act)(order, frame, rank, &mut kept) };
+            if answer.end == Continuation::Moved {
+                // SAFETY: it goes to and fro with the job.
+                unsafe { *rest.get() = kept.rest };
+            }
             // SAFETY: the job still belongs to this thread.
             unsafe { (*job.get()).answer = answer };
-            job_slot.done(&self.caller);
+            self.hand_over.done(job_slot);
         }
     }
 
     /// Tells the threads to end.
     pub(super) fn close(&self) {
-        self.lines.iter().for_each(|line| line.job_slot.close());
+        for line in &self.lines {
+            self.hand_over.close(&line.job_slot);
+        }
     }
 
     /// Runs `f` once on every rank.
@@ -382,7 +389,8 @@ impl Pool {
             parts: OnceLock::new(),
         };
         let order = Order::of::<F, R, E>(f, again);
-        let Caller { parker, kept } = caller;
+        let (parker, kept) = (&caller.parker, &mut caller.kept);
+        let standing = &mut caller.standing;
         let (mut mine, mut values) = (None, Vec::new());
         self.hand_out(parker, order, ptr::from_ref(&frame).cast(), &mut || {
             if self.first > 0 {
@@ -392,29 +400,40 @@ impl Pool {
             // Meanwhile the other ranks are still running.
             values.reserve_exact(ranks);
         });
-        let mut returned = Returned::Quiet(values);
+        let mut returned = Returned::Values(values);
+        standing.end = Continuation::Quiet;
         if self.first > 0 {
+            standing.note(0, Part::end_of(&mine), || kept.rest);
             returned.push(mine, ranks);
         }
-        for place in 0..self.lines.len() {
-            // SAFETY: the order was made for this frame's type, and each answer is taken once.
-            returned.push(unsafe { self.taken(place, &frame) }, ranks);
-        }
+        // SAFETY: the order was made for this frame's type, and the answers are taken once.
+        unsafe { self.take_answers(&frame, standing, &mut returned) };
         returned
     }
 
-    /// The outcome of a rank that has a thread.
+    /// Adds the outcomes of the ranks that have threads.
     ///
     /// # Safety
     ///
-    /// The last order must be made for this type of frame and be done, and its answer must not have been taken yet.
-    unsafe fn taken<R, E>(&self, place: usize, frame: &Frame<'_, R, E>) -> Option<Part<R, E>> {
-        // SAFETY: the word is empty, so the job belongs to the caller, and holds an answer.
-        let answer = unsafe { (*self.lines[place].job.get()).answer };
-        // SAFETY: as promised by the caller.
-        match unsafe { answer.take::<R>() } {
-            Some(value) => Some(Part::Quiet(value)),
-            None => frame.parts()[self.first + place].lock().take(),
+    /// The last order must be made for this type of frame and be done, and its answers must not have been taken yet.
+    unsafe fn take_answers<R, E>(
+        &self,
+        frame: &Frame<'_, R, E>,
+        standing: &mut Standing,
+        returned: &mut Returned<R, E>,
+    ) {
+        for (place, line) in self.lines.iter().enumerate() {
+            let rank = self.first + place;
+            // SAFETY: the word is empty, so the job belongs to the caller, and holds an answer.
+            let answer = unsafe { (*line.job.get()).answer };
+            // SAFETY: as promised by the caller.
+            let part = match unsafe { answer.take::<R>() } {
+                Some(value) => Some(Part::Value(value, answer.end)),
+                None => frame.parts()[rank].lock().take(),
+            };
+            // SAFETY: it belongs to the caller, as the job does.
+            standing.note(rank, Part::end_of(&part), || unsafe { *line.rest.get() });
+            returned.push(part, frame.ranks);
         }
     }
 
@@ -444,10 +463,11 @@ impl Pool {
             parker,
             _live: None,
         };
+        self.hand_over.begin(self.lines.len());
         for line in &self.lines {
             // SAFETY: the word is empty, so the job belongs to the caller.
             unsafe { (*line.job.get()).order = order };
-            line.job_slot.give(frame);
+            self.hand_over.give(&line.job_slot, frame);
         }
         // A caller that is a rank of another world is counted already.
         let counted = usize::from(self.first > 0 && unwind::is_rank());
@@ -470,10 +490,8 @@ impl Drop for UntilDone<'_> {
         // Ranks that still run use what the caller's frame holds: it may not unwind past them.
         let all_are_done = AbortOnDrop;
         let pool = self.pool;
-        for line in &pool.lines {
-            line.job_slot
-                .wait(&pool.caller, self.parker, pool.patience, || pool.part(0));
-        }
+        let job_slots = pool.lines.iter().map(|line| &line.job_slot);
+        pool.hand_over.wait(job_slots, self.parker);
         mem::forget(all_are_done);
     }
 }

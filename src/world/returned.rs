@@ -1,30 +1,67 @@
-//! The returns of the ranks of a team's run: values alone, as long as every rank was quiet.
+//! The returns of the ranks of a team's run: values alone, as long as every rank returned one.
 
 use std::fmt;
 use std::mem;
 
 use super::outcome::Outcome;
 use super::rank::{Body, BodyOf, broken};
+use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
+use crate::transport::Fabric;
 use crate::transport::reuse::fabric_reuse::EndState;
 
-/// The state of a rank after its part of a run.
-#[derive(Clone, Copy)]
+/// Whether the next run can continue where a rank stands after its part of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Continuation {
     /// It began no operation, and returned a value.
     Quiet,
-    /// It returned a value, and stands here.
-    At(EndState),
-    /// The next run cannot continue where it stands.
+    /// It returned a value, and is in another state than before.
+    Moved,
+    /// It cannot.
     Unclean,
 }
 
-/// The outcome of a rank.
+/// Where the ranks stand between two runs.
+pub(super) struct Standing {
+    /// Whether the next run can continue there.
+    pub end: Continuation,
+    /// The state of each rank since it last moved.
+    pub rests: Vec<EndState>,
+}
+
+impl Standing {
+    /// Where ranks stand that have not run.
+    pub(super) fn new() -> Standing {
+        Standing {
+            end: Continuation::Quiet,
+            rests: Vec::new(),
+        }
+    }
+
+    /// Notes how a rank has ended; the worst end counts for all.
+    pub(super) fn note(&mut self, rank: Rank, end: Continuation, rest: impl FnOnce() -> EndState) {
+        if end == Continuation::Moved {
+            self.rests[rank] = rest();
+        }
+        self.end = self.end.max(end);
+    }
+
+    /// Whether the next run can begin in the same fabric.
+    pub(super) fn is_clean(&self, fabric: &Fabric) -> bool {
+        match self.end {
+            Continuation::Quiet => true,
+            Continuation::Moved => fabric.ended_clean(self.rests.iter().copied()),
+            Continuation::Unclean => false,
+        }
+    }
+}
+
+/// The outcome of a rank, and how it can continue.
 pub(super) enum Part<R, E> {
-    /// It began no operation, and returned this value.
-    Quiet(R),
-    Active(Outcome<R, E>, Continuation),
+    /// It returned this value.
+    Value(R, Continuation),
+    Other(Outcome<R, E>, Continuation),
 }
 
 impl<R, E: fmt::Display> Part<R, E> {
@@ -34,22 +71,33 @@ impl<R, E: fmt::Display> Part<R, E> {
         F: Fn(&Comm) -> Result<R, E>,
     {
         let mut outcome = Outcome::Left;
-        let rest = live(&mut BodyOf {
+        let end = live(&mut BodyOf {
             f,
             outcome: &mut outcome,
         });
-        match (outcome, rest) {
-            (Outcome::Returned(value), Continuation::Quiet) => Part::Quiet(value),
-            (outcome, rest) => Part::Active(outcome, rest),
+        match outcome {
+            Outcome::Returned(value) => Part::Value(value, end),
+            outcome => Part::Other(outcome, end),
         }
     }
 }
 
 impl<R, E> Part<R, E> {
+    pub(super) fn end(&self) -> Continuation {
+        match self {
+            Part::Value(_, end) | Part::Other(_, end) => *end,
+        }
+    }
+
+    /// The same; a rank in which something panicked while it ended has no outcome.
+    pub(super) fn end_of(this: &Option<Self>) -> Continuation {
+        this.as_ref().map_or(Continuation::Unclean, Part::end)
+    }
+
     pub(super) fn outcome(this: Option<Self>) -> Outcome<R, E> {
         match this {
-            Some(Part::Quiet(value)) => Outcome::Returned(value),
-            Some(Part::Active(outcome, _)) => outcome,
+            Some(Part::Value(value, _)) => Outcome::Returned(value),
+            Some(Part::Other(outcome, _)) => outcome,
             None => Outcome::of(broken()),
         }
     }
@@ -57,57 +105,45 @@ impl<R, E> Part<R, E> {
 
 /// The outcomes of all ranks.
 pub(super) enum Returned<R, E> {
-    /// All ranks were quiet.
-    Quiet(Vec<R>),
-    /// `None` for a rank in which something panicked while it ended.
-    Parts(Vec<Option<Part<R, E>>>),
+    /// All ranks returned values.
+    Values(Vec<R>),
+    Outcomes(Vec<Outcome<R, E>>),
 }
 
 impl<R, E> Returned<R, E> {
     /// Adds the outcome of the next of `ranks` ranks.
     pub(super) fn push(&mut self, part: Option<Part<R, E>>, ranks: usize) {
         match (&mut *self, part) {
-            (Returned::Quiet(values), Some(Part::Quiet(value))) => values.push(value),
-            (Returned::Parts(parts), part) => parts.push(part),
-            (Returned::Quiet(values), part) => {
-                let mut parts = Vec::with_capacity(ranks);
+            (Returned::Values(values), Some(Part::Value(value, _))) => values.push(value),
+            (Returned::Outcomes(outcomes), part) => outcomes.push(Part::outcome(part)),
+            (Returned::Values(values), part) => {
+                let mut outcomes = Vec::with_capacity(ranks);
                 for value in mem::take(values) {
-                    parts.push(Some(Part::Quiet(value)));
+                    outcomes.push(Outcome::Returned(value));
                 }
-                parts.push(part);
-                *self = Returned::Parts(parts);
+                outcomes.push(Part::outcome(part));
+                *self = Returned::Outcomes(outcomes);
             }
         }
     }
 
     /// The values of a run that ended clean.
     pub(super) fn values(self) -> Vec<R> {
-        let parts = match self {
-            Returned::Quiet(values) => return values,
-            Returned::Parts(parts) => parts,
-        };
-        let mut values = Vec::with_capacity(parts.len());
-        for part in parts {
-            if let Outcome::Returned(value) = Part::outcome(part) {
-                values.push(value);
-            }
+        match self {
+            Returned::Values(values) => values,
+            // A rank that ended otherwise is never clean.
+            Returned::Outcomes(_) => Vec::new(),
         }
-        values
     }
 
     pub(super) fn outcomes(self) -> Vec<Outcome<R, E>> {
-        let mut outcomes = Vec::new();
-        match self {
-            Returned::Quiet(values) => {
-                for value in values {
-                    outcomes.push(Outcome::Returned(value));
-                }
-            }
-            Returned::Parts(parts) => {
-                for part in parts {
-                    outcomes.push(Part::outcome(part));
-                }
-            }
+        let values = match self {
+            Returned::Values(values) => values,
+            Returned::Outcomes(outcomes) => return outcomes,
+        };
+        let mut outcomes = Vec::with_capacity(values.len());
+        for value in values {
+            outcomes.push(Outcome::Returned(value));
         }
         outcomes
     }

@@ -47,10 +47,10 @@ impl Setup {
         let (placement, near) = place(world, &machine, caller, alone)?;
         let tuning = tuning::of(world).map_err(Refused::Usage)?;
         let transport = carrier::of(world).map_err(Refused::Usage)?;
-        let usable = room_to_spin(&machine, &placement);
-        let spots = spots(world, &placement, caller, usable);
+        let cpus = (room_to_spin(&machine, &placement), covered(&machine.usable));
+        let spots = spots(world, &placement, caller, cpus.0);
         Ok(Setup {
-            settings: settings(world, usable, near, spots, (transport, tuning)),
+            settings: settings(world, cpus, near, spots, (transport, tuning)),
             placement,
             cpus: machine.usable,
             strict: world.strict,
@@ -167,13 +167,14 @@ fn spots(
 
 fn settings(
     world: &World,
-    cpus: usize,
+    (cpus, covered): (usize, usize),
     near: Near,
     spots: Option<Arc<WaitingCpus>>,
     (transport, tuning): (Transport, Option<Arc<TuningTable>>),
 ) -> Settings {
     Settings {
         cpus,
+        covered,
         timeout: world.timeout,
         check: world.check,
         record: world.record,
@@ -191,7 +192,7 @@ fn settings(
 
 /// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
 fn machine_for(ranks: usize) -> Machine {
-    let cpus = Cpus::here();
+    let cpus = Cpus::here_recently();
     if ranks > cpus.mask.len() {
         Machine::flat(cpus)
     } else {
@@ -199,8 +200,8 @@ fn machine_for(ranks: usize) -> Machine {
     }
 }
 
-/// The number of ranks that can spin without taking time from each other: one on each core where they are, or can be,
-/// and no more than the CPU quota covers. The SMT threads of one core share the resources that a spinning one uses.
+/// The number of ranks that can spin without taking time from each other: one on each core where they are, or can be.
+/// The SMT threads of one core share the resources that a spinning one uses.
 fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
     let pinned: Vec<usize> = placement.cpu.iter().flatten().copied().collect();
     let taken = if pinned.is_empty() {
@@ -212,7 +213,14 @@ fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
         0 => usize::MAX,
         _ => machine.distinct_cores(taken),
     };
-    cores.min(machine.usable.usable())
+    cores.min(machine.usable.places())
+}
+
+/// The number of ranks for which the CPU quota lasts if they all run without interruption.
+fn covered(cpus: &Cpus) -> usize {
+    // The cast rounds down and saturates.
+    cpus.quota
+        .map_or(usize::MAX, |quota| (quota as usize).max(1))
 }
 
 /// Counts the open worlds of this process.
@@ -259,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn ranks_spin_only_where_none_of_them_shares_a_core_a_cpu_or_the_quota_with_another() {
+    fn ranks_spin_only_where_none_of_them_shares_a_core_or_a_cpu_with_another() {
         let smt = "package:2 core:2 cpu:2";
         for (machine, ranks, bind, spin) in [
             (smt, 4, Bind::Core, true),
@@ -273,9 +281,10 @@ mod tests {
             ("core:4", 4, Bind::Cpus(vec![0, 1, 2]), false),
             ("core:4", 4, Bind::Auto, true),
             ("core:4", 5, Bind::Auto, false),
-            ("core:4 quota=3.9", 4, Bind::Compact, false),
+            ("core:4 quota=3.9", 4, Bind::Compact, true),
             ("core:4 quota=4", 4, Bind::Auto, true),
-            ("core:4 quota=0.5", 2, Bind::Auto, false),
+            ("core:4 quota=0.5", 2, Bind::Auto, true),
+            ("core:4 quota=0.5", 5, Bind::Auto, false),
             ("core:4 mask=3", 2, Bind::Auto, false),
             (
                 "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
@@ -296,9 +305,20 @@ mod tests {
     }
 
     #[test]
-    fn shared_cpus_and_the_quota_leave_less_room() {
+    fn a_quota_covers_its_whole_cpus_and_at_least_one() {
+        let quota = |quota| Cpus {
+            mask: vec![0, 1, 2, 3],
+            quota,
+        };
+        assert_eq!(covered(&quota(None)), usize::MAX);
+        assert_eq!(covered(&quota(Some(2.5))), 2);
+        assert_eq!(covered(&quota(Some(0.5))), 1);
+    }
+
+    #[test]
+    fn shared_cpus_leave_less_room_and_a_quota_does_not() {
         assert_eq!(room("core:4", 4, &Bind::Cpus(vec![0, 1])), 2);
-        assert_eq!(room("core:4 quota=2.5", 4, &Bind::Compact), 2);
+        assert_eq!(room("core:4 quota=2.5", 4, &Bind::Compact), 4);
         assert_eq!(room("core:4 quota=0.5", 1, &Bind::Compact), 1);
         assert_eq!(
             room("core:4 mask=1-2", 3, &Bind::Auto),

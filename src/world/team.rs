@@ -12,6 +12,7 @@
 //! keeps its end of it.
 
 use std::fmt;
+use std::time::Duration;
 
 use super::team_run::TeamRunOf;
 use super::team_threads::{TeamThreads, Threads};
@@ -33,7 +34,7 @@ use crate::error::Result;
 /// # Cost
 ///
 /// An empty run takes about as long as an empty parallel region of OpenMP, below a microsecond on two near CPUs, if the
-/// run before it [ended well](Self::run) and not long ago: an idle rank looks for work for some hundred microseconds
+/// run before it [ended well](Self::run) and not long ago: an idle rank looks for work for [some time](Self::linger)
 /// before it sleeps, unless there are more ranks than CPUs. No rank is pinned; a rank that finds itself on the CPU of
 /// another one moves to a free one, on Linux, and may still run anywhere.
 pub struct Team {
@@ -49,6 +50,34 @@ impl Team {
     /// Returns the number of ranks.
     pub fn size(&self) -> usize {
         self.threads.size()
+    }
+
+    /// Sets for how long a rank that is done looks for its part of the next run before it sleeps: 100 microseconds
+    /// unless it is set. The caller looks as long for the end of a run.
+    ///
+    /// A rank that sleeps is woken in some tens of microseconds, one that looks takes up its part in less than one.
+    /// Where runs follow each other with pauses that are a little longer than the default, a longer time pays; it costs
+    /// the time of a CPU for each rank. Ranks yield meanwhile, so other threads get the CPU if they need it. In a team of
+    /// more ranks than CPUs they sleep at once, whatever is set here.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use rankfold::World;
+    ///
+    /// let team = World::new(2).start()?;
+    /// team.linger(Duration::from_millis(5));
+    /// for _ in 0..3 {
+    ///     team.run(|comm| comm.barrier())?;
+    ///     // What only the caller does, for some milliseconds.
+    /// }
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[doc(alias = "GOMP_SPINCOUNT")]
+    #[doc(alias = "KMP_BLOCKTIME")]
+    pub fn linger(&self, time: Duration) {
+        self.threads.set_linger(time);
     }
 
     /// Runs `f` once on every rank, as [`World::run`] does.

@@ -11,9 +11,8 @@ use super::findings::Findings;
 use super::outcome::{Outcome, Outcomes};
 use super::pool::{Caller, Pool};
 use super::report::{Report, settle};
-use super::returned::{Continuation, Part, Returned};
+use super::returned::Returned;
 use super::verdict::Verdict;
-use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::transport::Fabric;
@@ -23,12 +22,6 @@ use crate::transport::reuse::fabric_reuse::Reuse;
 pub(super) trait TeamRun: Send {
     /// Runs the program on every rank.
     fn run(&mut self, pool: &Pool, caller: &mut Caller, fabric: &Arc<Fabric>, again: Option<Reuse>);
-
-    /// Whether all ranks were quiet.
-    fn is_quiet(&self) -> bool;
-
-    /// The end state of each rank, in rank order; not called if all were quiet.
-    fn rest(&self, rank: Rank) -> Continuation;
 
     /// The outcomes of the ranks, for a report.
     fn outcomes(&mut self) -> &mut dyn Outcomes;
@@ -46,7 +39,7 @@ impl<'f, F, R, E> TeamRunOf<'f, F, R, E> {
     pub(super) fn new(f: &'f F) -> Self {
         TeamRunOf {
             f,
-            returned: Returned::Quiet(Vec::new()),
+            returned: Returned::Values(Vec::new()),
             outcomes: None,
         }
     }
@@ -81,23 +74,8 @@ where
         self.returned = pool.run(caller, fabric, again, self.f);
     }
 
-    fn is_quiet(&self) -> bool {
-        matches!(self.returned, Returned::Quiet(_))
-    }
-
-    fn rest(&self, rank: Rank) -> Continuation {
-        match &self.returned {
-            Returned::Quiet(_) => Continuation::Quiet,
-            Returned::Parts(parts) => match &parts[rank] {
-                Some(Part::Quiet(_)) => Continuation::Quiet,
-                Some(Part::Active(_, rest)) => *rest,
-                None => Continuation::Unclean,
-            },
-        }
-    }
-
     fn outcomes(&mut self) -> &mut dyn Outcomes {
-        let returned = mem::replace(&mut self.returned, Returned::Quiet(Vec::new()));
+        let returned = mem::replace(&mut self.returned, Returned::Values(Vec::new()));
         self.outcomes.insert(returned.outcomes())
     }
 }

@@ -3,15 +3,16 @@
 use std::mem;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Mutex, MutexGuard};
 
 use super::World;
 use super::findings::Findings;
+use super::hand_over::HandOver;
 use super::outcome::Outcomes;
 use super::pool::{Caller, Kept, Pool};
-use super::returned::Continuation;
+use super::returned::{Continuation, Standing};
 use super::setup::Setup;
 use super::team_run::TeamRun;
 use super::verdict::{Refused, Verdict};
@@ -27,6 +28,9 @@ use crate::unwind;
 pub(super) trait Threads: Send + Sync {
     /// The number of ranks.
     fn size(&self) -> usize;
+
+    /// Sets for how long a rank looks for its next part before it sleeps.
+    fn set_linger(&self, time: Duration);
 
     /// Runs a program, and judges the run.
     fn decide(&self, team_run: &mut dyn TeamRun) -> Result<(), Verdict>;
@@ -51,8 +55,6 @@ struct BetweenRuns {
     fabric: Option<Arc<Fabric>>,
     /// Whether no rank did anything in that run, and no report of it was requested.
     quiet: bool,
-    /// The end state of each rank at its last report; it still holds for ranks that did nothing since.
-    rests: Vec<EndState>,
 }
 
 /// A run that is over except for its report. The team is still locked.
@@ -69,11 +71,16 @@ impl Threads for TeamThreads {
         self.setup.ranks()
     }
 
+    fn set_linger(&self, time: Duration) {
+        self.pool.hand_over.set_linger(time);
+    }
+
     fn decide(&self, team_run: &mut dyn TeamRun) -> Result<(), Verdict> {
         self.called(team_run, |team_run| {
             let mut ran = self.conduct(team_run, false);
             if ran.clean {
-                ran.between.keep(ran.fabric, team_run.is_quiet());
+                let quiet = ran.between.is_quiet();
+                ran.between.keep(ran.fabric, quiet);
                 return Ok(());
             }
             let outcomes = team_run.outcomes();
@@ -100,13 +107,17 @@ impl TeamThreads {
         // Where the caller is not one of the ranks, its thread has no spot among theirs.
         let spots = setup.settings.spots.clone().filter(|_| caller);
         let parker = Parker::new();
-        let (pool, parkers) = Pool::new(first, ranks, patience, spots, &parker);
+        let hand_over = HandOver::new(&parker, patience, spots);
+        let (pool, parkers) = Pool::new(first, ranks, hand_over);
         let kept = Kept::default();
         let between = BetweenRuns {
-            caller: Caller { parker, kept },
+            caller: Caller {
+                parker,
+                kept,
+                standing: Standing::new(),
+            },
             fabric: None,
             quiet: false,
-            rests: Vec::new(),
         };
         let mut team = TeamThreads {
             between: Mutex::new(between),
@@ -155,13 +166,14 @@ impl TeamThreads {
                 (fabric, Some(again))
             }
             None => {
-                between.rests = vec![EndState::default(); self.size()];
+                between.caller.standing.rests = vec![EndState::default(); self.size()];
                 (self.setup.fabric(), None)
             }
         };
         team_run.run(&self.pool, &mut between.caller, &fabric, again);
-        let clean =
-            self.setup.is_lasting() && fabric.is_lasting() && between.is_clean(&fabric, team_run);
+        let clean = self.setup.is_lasting()
+            && fabric.is_lasting()
+            && between.caller.standing.is_clean(&fabric);
         if !clean {
             // What the ranks keep may hold contents of the report.
             self.pool.let_go(&mut between.caller);
@@ -190,19 +202,9 @@ impl TeamThreads {
 }
 
 impl BetweenRuns {
-    /// Whether the next run can continue where this one ended.
-    fn is_clean(&mut self, fabric: &Fabric, team_run: &dyn TeamRun) -> bool {
-        if team_run.is_quiet() {
-            return true;
-        }
-        for (rank, place) in self.rests.iter_mut().enumerate() {
-            match team_run.rest(rank) {
-                Continuation::Quiet => {}
-                Continuation::At(rest) => *place = rest,
-                Continuation::Unclean => return false,
-            }
-        }
-        fabric.ended_clean(self.rests.iter().copied())
+    /// Whether all ranks were quiet in the last run.
+    fn is_quiet(&self) -> bool {
+        self.caller.standing.end == Continuation::Quiet
     }
 
     /// Keeps the fabric of a clean run for the next one.

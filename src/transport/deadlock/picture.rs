@@ -59,7 +59,8 @@ impl Fabric {
 
     /// The last operations of a rank, if they are recorded.
     pub(in crate::transport) fn recent(&self, rank: Rank, names: &Names) -> Vec<Operation> {
-        let record = self.endpoints[rank].record.get();
+        let endpoint = &self.endpoints[rank];
+        let record = endpoint.record.get().filter(|_| endpoint.is_in(self.run()));
         let recent = record.map(|record| record.recent(rank, names));
         recent.unwrap_or_default()
     }
@@ -72,7 +73,7 @@ impl Fabric {
         last: Option<&Operation>,
     ) -> String {
         let before = mine.begun.get(rank);
-        if before != Some(&self.endpoints[rank].begun()) {
+        if before != Some(&self.endpoints[rank].begun_in(self.run())) {
             return "running".into();
         }
         let quiet = round(mine.since.elapsed());

@@ -71,6 +71,7 @@ impl Port {
         let inbox = RefCell::new(inbox);
         let recorder = fabric.recorder(me);
         let (run, ranks) = (Cell::new(fabric.run()), fabric.endpoints.len());
+        fabric.endpoints[me].tally.run.enter(run.get());
         Port {
             endpoint: fabric.endpoints[me].clone(),
             fabric,
@@ -92,6 +93,7 @@ impl Port {
     /// Begins another run in the same fabric.
     #[inline]
     pub(crate) fn begin_again(&self, again: Reuse) {
+        self.endpoint.begin_again(again.run, self.is_quiet());
         self.run.set(again.run);
         self.recorder.begin_again(again.begin);
     }
@@ -205,6 +207,11 @@ impl Port {
     #[inline]
     pub(in crate::transport) fn crowded(&self) -> bool {
         are_crowded(Live::count(), self.fabric.settings.cpus)
+    }
+
+    /// Whether the CPU quota is too small for all live ranks to run without interruption, though each has a CPU.
+    pub(in crate::transport) fn is_rationed(&self) -> bool {
+        Live::count() > self.fabric.settings.covered && !self.crowded()
     }
 
     /// Puts the first message that `want` accepts into `place`, if it has arrived already.

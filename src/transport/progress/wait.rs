@@ -3,6 +3,10 @@
 //! A rank spins only while all running ranks of the process, over all worlds, fit on the CPUs they share. A rank whose
 //! spins fail spins half as long next time. A yield costs about a tenth of putting a thread to sleep and waking it, so
 //! parking comes late. Only the last stage checks for failures.
+//!
+//! Under a CPU quota that is too small for all ranks, each of which has a CPU, ranks spin as well: a yield gives the CPU
+//! to no other rank there, and uses up the quota like a spin. Parking comes at once then, since a rank that waits for
+//! long must leave the quota to the ranks that compute.
 
 use std::cell::Cell;
 use std::hint::spin_loop;
@@ -33,7 +37,7 @@ pub(in crate::transport) const YIELDING: Duration = Duration::from_micros(500);
 pub(in crate::transport) const YIELDS: u32 = 8;
 /// How long a thread that runs no rank at the moment looks for work, or for its end, and how many looks it takes before
 /// it begins to yield: some microseconds.
-pub(in crate::transport) const LINGERING: Duration = Duration::from_micros(100);
+pub(crate) const LINGERING: Duration = Duration::from_micros(100);
 pub(in crate::transport) const LINGERING_SPINS: u32 = 64;
 /// Loom models go to sleep at once: repeated looks would hide a lost post.
 pub(in crate::transport) const PATIENT: bool = !cfg!(all(test, loom));
@@ -77,11 +81,11 @@ pub(crate) enum Patience {
 }
 
 /// Waits until `look` finds something that does not come from a rank inside an operation, and after which this thread
-/// is roused. `part` is called when it begins to yield.
+/// is roused. Before it sleeps it looks for so long. `part` is called when it begins to yield.
 pub(in crate::transport) fn idle<R>(
     sleeper: &Sleeper,
     parker: &Parker,
-    patience: Patience,
+    patience: (Patience, Duration),
     part: impl FnOnce(),
     mut look: impl FnMut() -> Option<R>,
 ) -> R {
@@ -103,7 +107,7 @@ pub(in crate::transport) fn idle<R>(
 
 /// The stages before sleeping. They do not spin for long: an idle thread is not counted among those that need a CPU.
 pub(in crate::transport) fn linger<R>(
-    patience: Patience,
+    (patience, time): (Patience, Duration),
     part: impl FnOnce(),
     look: &mut impl FnMut() -> Option<R>,
 ) -> Option<R> {
@@ -122,7 +126,7 @@ pub(in crate::transport) fn linger<R>(
     }
     part();
     let start = Instant::now();
-    while start.elapsed() < LINGERING {
+    while start.elapsed() < time {
         yield_now();
         if let Some(found) = look() {
             return Some(found);
@@ -278,7 +282,11 @@ impl Port {
         start: Instant,
         look: &mut dyn FnMut() -> bool,
     ) -> bool {
-        self.give_way_for(YIELDING, start, look)
+        let time = match self.is_rationed() {
+            true => Duration::ZERO,
+            false => YIELDING,
+        };
+        self.give_way_for(time, start, look)
     }
 
     pub(in crate::transport) fn give_way_for(
@@ -359,7 +367,8 @@ impl Port {
     pub(crate) fn begun_by_all(&self) -> Vec<u64> {
         let watched = self.fabric.settings.timeout.is_some();
         let endpoints = self.fabric.endpoints.iter().filter(|_| watched);
-        endpoints.map(|endpoint| endpoint.begun()).collect()
+        let run = self.run();
+        endpoints.map(|endpoint| endpoint.begun_in(run)).collect()
     }
 
     /// Describes a wait; `begun` holds the operations that each rank had begun when the wait began.

@@ -85,12 +85,10 @@ impl Fabric {
     /// Begins another run after one that [ended clean](Self::ended_clean), or after a quiet one, in which no rank has
     /// begun an operation and nothing has asked which ranks have ended. No rank is in the new run yet.
     ///
-    /// After a quiet run, the words that ranks read all the time are not written.
+    /// Nothing of a rank is written: each rank clears its own counts when it [begins](Endpoint::begin_again), and until
+    /// then reports say that it [has not](Endpoint::is_in).
     pub(crate) fn begin_again(&self, quiet: bool) -> Reuse {
         if !quiet {
-            self.endpoints
-                .iter()
-                .for_each(|endpoint| endpoint.begin_again());
             self.registry.lock().forget_ends();
         }
         // Relaxed: as below.
@@ -115,13 +113,20 @@ impl Endpoint {
         self.left.is_empty() && self.fast_box.is_empty() && self.account.is_empty()
     }
 
-    fn begin_again(&self) {
-        if let Some(record) = self.record.get() {
-            record.close();
-        }
-        if self.begun() > 0 {
+    /// For the rank itself: begins another run. After a quiet one there is nothing to clear.
+    pub(in crate::transport) fn begin_again(&self, run: RunNumber, quiet: bool) {
+        if !quiet {
+            if let Some(record) = self.record.get() {
+                record.close();
+            }
             self.tally.begin_again();
         }
+        self.tally.run.enter(run);
+    }
+
+    /// Whether its counts and records are of this run, and not of the one before.
+    pub(in crate::transport) fn is_in(&self, run: RunNumber) -> bool {
+        self.tally.run.is(run)
     }
 }
 

@@ -9,8 +9,13 @@
 //! therefore need no number to tell one from the next, and the cache line moves once with the job and once with its
 //! end. A side that has nothing left to look at goes to sleep as ranks do, see
 //! [`sleeper`](crate::transport::wakeup::sleeper).
+//!
+//! A server without [patience](Patience::None) sleeps whenever it has no job. The caller then unparks it without asking,
+//! and the server parks without the flag and the barrier on all CPUs that let a caller ask: the parker keeps an unpark
+//! that comes before the park.
 
 use std::ptr;
+use std::time::Duration;
 
 use crate::sync::{AtomicPtr, Ordering, Parker};
 use crate::transport::progress::wait::{self, Patience};
@@ -43,20 +48,24 @@ impl<T> JobSlot<T> {
 
     /// Gives the server its next job. The slot must be [empty](Self::is_empty).
     #[inline]
-    pub(crate) fn give(&self, job: *const T) {
-        self.put(job.cast_mut());
+    pub(crate) fn give(&self, job: *const T, patience: Patience) {
+        self.put(job.cast_mut(), patience);
     }
 
     /// Tells the server that no more jobs follow. The slot must be [empty](Self::is_empty).
-    pub(crate) fn close(&self) {
-        self.put(no_more());
+    pub(crate) fn close(&self, patience: Patience) {
+        self.put(no_more(), patience);
     }
 
+    /// Stores a word, for a server that [waits](Self::next) with this patience.
     #[inline]
-    fn put(&self, word: *mut T) {
-        // Release: pairs with the acquire in `look`: the server reads the job as it was written.
+    fn put(&self, word: *mut T, patience: Patience) {
+        // Release: pairs with the acquire in `next`: the server reads the job as it was written.
         self.word.store(word, Ordering::Release);
-        self.server.rouse();
+        match patience {
+            Patience::None => self.server.unpark(),
+            _ => self.server.rouse(),
+        }
     }
 
     /// Whether the last job is done.
@@ -72,6 +81,7 @@ impl<T> JobSlot<T> {
         &self,
         parker: &Parker,
         patience: Patience,
+        linger: Duration,
         part: impl FnOnce(),
     ) -> Option<*const T> {
         let look = || {
@@ -79,7 +89,10 @@ impl<T> JobSlot<T> {
             let word = self.word.load(Ordering::Acquire);
             (!word.is_null()).then_some(word)
         };
-        let word = wait::idle(&self.server, parker, patience, part, look);
+        let word = match patience {
+            Patience::None => asleep(parker, look),
+            _ => wait::idle(&self.server, parker, (patience, linger), part, look),
+        };
         (word != no_more()).then_some(word.cast_const())
     }
 
@@ -90,17 +103,35 @@ impl<T> JobSlot<T> {
         caller: &Sleeper,
         parker: &Parker,
         patience: Patience,
+        linger: Duration,
         part: impl FnOnce(),
     ) {
         let done = || self.is_empty().then_some(());
-        wait::idle(caller, parker, patience, part, done);
+        wait::idle(caller, parker, (patience, linger), part, done);
+    }
+
+    /// For the server: the job is done, the server no longer reads its memory, and the caller hears of it by other
+    /// means.
+    #[inline]
+    pub(crate) fn empty(&self) {
+        // Release: pairs with the acquire in `is_empty`.
+        self.word.store(ptr::null_mut(), Ordering::Release);
     }
 
     /// For the server: the job is done, and the server no longer reads its memory.
     #[inline]
     pub(crate) fn done(&self, caller: &Sleeper) {
-        // Release: pairs with the acquire in `is_empty`.
-        self.word.store(ptr::null_mut(), Ordering::Release);
+        self.empty();
         caller.rouse();
+    }
+}
+
+/// Parks until `look` finds something, after which this thread is unparked.
+fn asleep<R>(parker: &Parker, look: impl Fn() -> Option<R>) -> R {
+    loop {
+        match look() {
+            Some(found) => return found,
+            None => parker.park(),
+        }
     }
 }

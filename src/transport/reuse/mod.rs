@@ -1,4 +1,5 @@
 //! Reuse by the next run: worker threads and the fabric.
 
+pub(crate) mod count_down;
 pub(crate) mod fabric_reuse;
 pub(crate) mod job_slot;

@@ -47,7 +47,7 @@ impl RunNumber {
     }
 }
 
-/// The current run.
+/// The current run, or the one that a rank is in.
 pub(in crate::transport) struct Present(AtomicU32);
 
 impl Present {
@@ -59,6 +59,19 @@ impl Present {
     pub(in crate::transport) fn run(&self) -> RunNumber {
         // Relaxed: it changes only while no rank runs, and starting the ranks orders it.
         RunNumber(NonZeroU32::new(self.0.load(Ordering::Relaxed)).unwrap_or(GONE[0]))
+    }
+
+    /// A rank is in `run` now.
+    #[inline]
+    pub(in crate::transport) fn enter(&self, run: RunNumber) {
+        // Release: pairs with the acquire in `is`: what the rank wrote before is visible.
+        self.0.store(run.0.get(), Ordering::Release);
+    }
+
+    /// Whether the rank is in `run`.
+    pub(in crate::transport) fn is(&self, run: RunNumber) -> bool {
+        // Acquire: pairs with the release in `enter`.
+        self.0.load(Ordering::Acquire) == run.0.get()
     }
 
     /// Begins another run, after one in which every rank has [departed](Sleeper::depart). No rank runs at the moment.
@@ -115,6 +128,11 @@ impl Sleeper {
         if self.flag.load(Ordering::Relaxed) & ASLEEP != 0 {
             self.wake();
         }
+    }
+
+    /// Wakes a thread that parks without lying down first. The parker keeps an unpark that comes before the park.
+    pub(in crate::transport) fn unpark(&self) {
+        self.bell.unpark();
     }
 
     /// Marks the rank awake first, then unparks it: the detector must not take it for asleep meanwhile.
