@@ -15,9 +15,9 @@ use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::{Ask, ask};
 use crate::error::Result;
-use crate::execute::Started;
 use crate::op::{Element, First, Operator};
 use crate::transport::memory::packet::Packet;
+use crate::transport::progress::started::StartedCall;
 
 /// Where the result of a collective goes.
 struct Landing<'env, T> {
@@ -29,8 +29,8 @@ struct Landing<'env, T> {
 
 impl<'env, T: Element> Landing<'env, T> {
     /// Copies the result into the borrowed buffer, and returns the buffer.
-    fn land(&self, started: &Started) -> Result<&'env mut [T]> {
-        let (_, output) = ended::<T>(started)?;
+    fn land(&self, started: &dyn StartedCall) -> Result<&'env mut [T]> {
+        let output = ended::<T, _>(started, |(_, output)| output)?;
         let buf = opened(self.buf.take())?;
         match self.identity {
             // `fill` would call the `Clone` implementation of the elements.
@@ -399,10 +399,10 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             identity,
         });
         let theirs = landing.clone();
-        let finish = move |_: &mut Packet, here: &Here<'_>| theirs.land(started_of(here.state));
+        let finish = move |_: &mut Packet, here: &Here<'_>| theirs.land(&**started_of(here.state));
         let request = Request::new(&self.comm.core, begun.state.clone(), Box::new(finish));
         let state = begun.state.clone();
-        let at_the_end = move |_: &mut Packet| landing.land(started_of(&state)).map(drop);
+        let at_the_end = move |_: &mut Packet| landing.land(&**started_of(&state)).map(drop);
         self.keep(request, Some(Box::new(at_the_end)))
     }
 }

@@ -81,6 +81,7 @@ impl Comm {
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[doc(alias = "MPI_Iallreduce")]
+    #[inline]
     #[track_caller]
     pub fn iall_reduce<T: Element>(
         &self,
@@ -221,6 +222,7 @@ impl Using<'_> {
     }
 
     /// [`Comm::iall_reduce`].
+    #[inline]
     #[track_caller]
     pub fn iall_reduce<T: Element, O: Operator<T> + 'static>(
         &self,
