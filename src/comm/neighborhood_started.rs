@@ -5,9 +5,10 @@ use std::panic::Location;
 use super::neighborhood::{Cuts, Neighborhood};
 use super::persistent::{Kind, Persistent};
 use super::request::Request;
-use super::started::{Vectors, owned};
+use super::started::Vectors;
 use crate::error::{Result, Site};
 use crate::op::elements::Info;
+use crate::op::owned::Owned;
 use crate::op::{Element, First};
 use crate::transport::communicator::call::Verb;
 
@@ -240,7 +241,7 @@ impl Neighborhood {
     ) -> Result<Persistent<'_, T>> {
         let (call, schedule) = self.started(called, cuts, Info::of::<T>());
         let prepared = self.prepare_scheduled::<T>(call, schedule)?;
-        let data = owned(vectors, First);
-        Ok(Persistent::collective(self, prepared, data, Kind::Apart))
+        let owned = Owned::new(vectors.0, vectors.1, First);
+        Ok(Persistent::collective(self, prepared, owned, Kind::Apart))
     }
 }

@@ -7,16 +7,15 @@ use std::rc::Rc;
 use super::Comm;
 use super::request::{Here, Request};
 use super::start::opened;
-use super::started::{Prepared, Vectors, data_of, started_of, vectors_in};
+use super::started::{Prepared, owned_by, started_of};
 use crate::Rank;
 use crate::engine::envelope::{Source, Tag, has_room, is_of};
 use crate::engine::receive::receive;
 use crate::engine::request_state::RequestState;
 use crate::error::{Error, Result, Site};
-use crate::execute::Data;
 use crate::op::Element;
+use crate::op::owned::Owned;
 use crate::transport::memory::packet::Packet;
-use crate::transport::progress::started::StartedCall;
 
 /// A call that can be started again and again with the same arguments and buffers: a collective, made by
 /// [`all_reduce_init`](Comm::all_reduce_init) and its kin, among neighbours by
@@ -65,7 +64,7 @@ enum What<T: Element> {
 struct Collective<T> {
     prepared: Prepared,
     /// `None` while it is active, and after it has failed.
-    data: Option<Box<dyn Data>>,
+    owned: Option<Box<Owned>>,
     active: Option<(Request<'static, ()>, Rc<RequestState>)>,
     kind: Kind<T>,
 }
@@ -116,13 +115,13 @@ impl<'c, T: Element> Persistent<'c, T> {
     pub(super) fn collective(
         comm: &'c Comm,
         prepared: Prepared,
-        data: Box<dyn Data>,
+        owned: Owned,
         kind: Kind<T>,
     ) -> Self {
         let site = prepared.site;
         let collective = Collective {
             prepared,
-            data: Some(data),
+            owned: Some(Box::new(owned)),
             active: None,
             kind,
         };
@@ -241,11 +240,11 @@ impl<'c, T: Element> Persistent<'c, T> {
 
 impl<T: Element> Collective<T> {
     fn start(&mut self, comm: &Comm) -> Result<()> {
-        if self.data.is_none() {
+        if self.owned.is_none() {
             return Err(failed());
         }
         // A start that is refused leaves it there.
-        let begun = comm.start_prepared(&self.prepared, &mut self.data)?;
+        let begun = comm.start_prepared(&self.prepared, &mut self.owned)?;
         // Inside the wait, which records its failure.
         let finish = Box::new(|_: &mut Packet, here: &Here<'_>| started_of(here.state).outcome());
         let request = Request::new(&comm.core, begun.state.clone(), finish);
@@ -254,7 +253,7 @@ impl<T: Element> Collective<T> {
     }
 
     fn end(&mut self, state: &RequestState) -> Result<()> {
-        self.data = Some(data_of(started_of(state))?);
+        self.owned = Some(owned_by(&**started_of(state))?);
         if let Kind::Exclusive(identity) = self.kind {
             let (_, output) = self.vectors()?;
             output.iter_mut().for_each(|one| *one = identity);
@@ -262,9 +261,9 @@ impl<T: Element> Collective<T> {
         Ok(())
     }
 
-    fn vectors(&mut self) -> Result<&mut Vectors<T>> {
-        let data = self.data.as_deref_mut();
-        data.map(vectors_in).ok_or_else(failed)
+    fn vectors(&mut self) -> Result<(&mut [T], &mut [T])> {
+        let owned = self.owned.as_deref_mut();
+        owned.and_then(Owned::vectors).ok_or_else(failed)
     }
 
     fn is_in_place(&self) -> bool {

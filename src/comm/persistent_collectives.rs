@@ -2,12 +2,13 @@
 
 use super::Comm;
 use super::persistent::{Kind, Persistent};
-use super::started::{Vectors, owned};
+use super::started::Vectors;
 use super::using::Using;
 use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::{Ask, ask};
 use crate::error::Result;
+use crate::op::owned::Owned;
 use crate::op::{Element, First, Operator};
 
 /// # Persistent collectives
@@ -339,7 +340,7 @@ impl<'a> Using<'a> {
         comm.check_started(&ask, &op)?;
         let lengths = (vectors.0.len(), vectors.1.len());
         let prepared = comm.prepare::<T>(&ask, None, op.kind(), lengths)?;
-        let data = owned(vectors, op);
-        Ok(Persistent::collective(comm, prepared, data, kind))
+        let owned = Owned::new(vectors.0, vectors.1, op);
+        Ok(Persistent::collective(comm, prepared, owned, kind))
     }
 }

@@ -3,11 +3,12 @@
 use super::Comm;
 use super::persistent::{Kind, Persistent};
 use super::run_call::blocks_of;
-use super::started::{Vectors, owned};
+use super::started::Vectors;
 use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::{Ask, ask};
 use crate::error::Result;
+use crate::op::owned::Owned;
 use crate::op::{Element, First, Operator};
 
 /// # Persistent collectives with counts
@@ -120,8 +121,8 @@ impl Comm {
     ) -> Result<Persistent<'_, T>> {
         let (call, pieces) = self.started_pieces::<T>((input.len(), output.len()), to, from);
         let prepared = self.prepare_scheduled::<T>(call, pieces)?;
-        let data = owned((input, output), First);
-        Ok(Persistent::collective(self, prepared, data, Kind::Apart))
+        let owned = Owned::new(input, output, First);
+        Ok(Persistent::collective(self, prepared, owned, Kind::Apart))
     }
 
     fn persistent_v<T: Element>(
@@ -134,7 +135,7 @@ impl Comm {
         self.check_started(ask, &op)?;
         let (blocks, lengths) = (blocks_of(self, counts), (vectors.0.len(), vectors.1.len()));
         let prepared = self.prepare::<T>(ask, Some(blocks), op.kind(), lengths)?;
-        let data = owned(vectors, op);
-        Ok(Persistent::collective(self, prepared, data, Kind::Apart))
+        let owned = Owned::new(vectors.0, vectors.1, op);
+        Ok(Persistent::collective(self, prepared, owned, Kind::Apart))
     }
 }

@@ -95,6 +95,7 @@ impl<R> fmt::Debug for Request<'_, R> {
 }
 
 impl<'c, R> Request<'c, R> {
+    #[inline]
     pub(super) fn new(core: &Rc<Core>, state: Rc<RequestState>, finish: Finish<'c, R>) -> Self {
         Request {
             core: Rc::downgrade(core),
@@ -161,8 +162,14 @@ impl<'c, R> Request<'c, R> {
 
     /// Returns its result, once it is ready. A message that does not fit goes back to the front of its queue.
     pub(super) fn conclude(&mut self) -> Result<R> {
+        let core = self.core()?;
+        self.conclude_in(&core)
+    }
+
+    /// The same in the rank that made it.
+    #[inline]
+    fn conclude_in(&mut self, core: &Core) -> Result<R> {
         self.check_open()?;
-        let core = &*self.core()?;
         let comm = &*self.state.comm;
         let state = &*self.state;
         let here = Here { core, comm, state };
@@ -245,7 +252,7 @@ impl<'c, R> Request<'c, R> {
             let one = std::slice::from_ref(&state);
             let waited = core.await_ready(one, Until::All, &show, site);
             waited.inspect_err(|_| _ = this.give_up())?;
-            this.conclude()
+            this.conclude_in(core)
         })
     }
 
@@ -284,7 +291,7 @@ impl<'c, R> Request<'c, R> {
         self.op(Location::caller(), &show, |this, core| {
             this.check_open()?;
             match core.is_ready(&state) {
-                Ok(true) => this.conclude().map(Some),
+                Ok(true) => this.conclude_in(core).map(Some),
                 Ok(false) => Ok(None),
                 Err(error) => {
                     this.give_up();

@@ -17,9 +17,9 @@ use crate::collective::Collective;
 use crate::engine::kept::{Ask, ask};
 use crate::engine::request_state::RequestState;
 use crate::error::Result;
-use crate::execute::Started;
 use crate::op::{Element, First, Operator};
 use crate::transport::memory::packet::Packet;
+use crate::transport::progress::started::StartedCall;
 
 /// Where the result of a collective goes.
 struct Landing<'env, T> {
@@ -31,8 +31,8 @@ struct Landing<'env, T> {
 
 impl<'env, T: Element> Landing<'env, T> {
     /// Copies the result into the borrowed buffer, and returns the buffer.
-    fn store(&self, started: &Started) -> Result<&'env mut [T]> {
-        let (_, output) = ended::<T>(started)?;
+    fn store(&self, started: &dyn StartedCall) -> Result<&'env mut [T]> {
+        let output = ended::<T, _>(started, |(_, output)| output)?;
         let buf = opened(self.buf.take())?;
         match self.identity {
             // `fill` would call the `Clone` implementation of the elements.
@@ -46,7 +46,7 @@ impl<'env, T: Element> Landing<'env, T> {
 
 impl<T: Element> Lands for Landing<'_, T> {
     fn land(&self, state: &RequestState) -> Result<()> {
-        self.store(started_of(state)).map(drop)
+        self.store(&**started_of(state)).map(drop)
     }
 }
 
@@ -407,7 +407,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             identity,
         });
         let theirs = landing.clone();
-        let finish = move |_: &mut Packet, here: &Here<'_>| theirs.store(started_of(here.state));
+        let finish = move |_: &mut Packet, here: &Here<'_>| theirs.store(&**started_of(here.state));
         let request = Request::new(&self.comm.core, begun.state.clone(), Box::new(finish));
         self.keep(request, Some(Land::Collective(landing)))
     }

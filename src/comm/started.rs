@@ -1,7 +1,5 @@
 //! How a collective is started: its buffers and its operator move into it, and its request gives the buffers back.
 
-use std::any::Any;
-use std::mem;
 use std::rc::Rc;
 
 use super::Comm;
@@ -12,9 +10,9 @@ use crate::engine::kept::{Ask, Kept, Plan, With};
 use crate::engine::request_state::{Direction, RequestState};
 use crate::engine::resolved::Steps;
 use crate::error::{Error, Result, Site};
-use crate::execute::{Data, Started};
-use crate::op::elements::{Elements, ElementsMut, Info};
-use crate::op::folds::{FoldsOf, Operands};
+use crate::execute::Started;
+use crate::op::elements::Info;
+use crate::op::owned::Owned;
 use crate::op::{Element, First, Operator, OperatorKind};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
@@ -23,52 +21,6 @@ use crate::transport::progress::started::StartedCall;
 
 /// The input and the output of a started collective.
 pub(super) type Vectors<T> = (Vec<T>, Vec<T>);
-
-/// Buffers and operator of a started collective.
-struct Owned<T, O> {
-    vectors: Vectors<T>,
-    /// `None` once the vectors were taken.
-    op: Option<O>,
-}
-
-impl<T: Element, O: Operator<T> + 'static> Data for Owned<T, O> {
-    fn with(&mut self, f: &mut dyn FnMut(&mut Operands<'_>)) {
-        let Owned { vectors, op } = self;
-        let (input, output) = vectors;
-        f(&mut Operands {
-            input: Elements::of(input),
-            output: ElementsMut::of(output),
-            folds: &FoldsOf::<T, _>::new(op.as_ref().expect("a call has its operator")),
-        });
-    }
-
-    fn as_any(&mut self) -> &mut dyn Any {
-        self
-    }
-
-    fn drop_operator(&mut self) -> bool {
-        self.op.take().is_some()
-    }
-
-    fn vectors(&mut self) -> &mut dyn Any {
-        &mut self.vectors
-    }
-}
-
-/// What a started collective needs besides its description.
-pub(super) fn owned<T: Element>(
-    vectors: Vectors<T>,
-    op: impl Operator<T> + 'static,
-) -> Box<dyn Data> {
-    let op = Some(op);
-    Box::new(Owned { vectors, op })
-}
-
-/// The input and the output in the data of a collective of elements of type `T`.
-pub(super) fn vectors_in<'d, T: Element>(data: &'d mut (dyn Data + 'static)) -> &'d mut Vectors<T> {
-    let vectors = data.vectors().downcast_mut();
-    vectors.expect("its elements are of this type")
-}
 
 /// A call that can be started any number of times.
 pub(super) struct Prepared {
@@ -86,48 +38,54 @@ pub(super) struct Begun {
 impl Begun {
     /// How its request ends: with what `f` makes of its buffers. It is not allocated unless `f` is.
     pub(super) fn finish<'c, T: Element, R>(f: impl FnOnce(Vectors<T>) -> R + 'c) -> Finish<'c, R> {
-        Box::new(move |_, here| Ok(f(ended::<T>(started_of(here.state))?)))
+        Box::new(move |_, here| ended::<T, R>(&**started_of(here.state), f))
     }
 }
 
 /// The call of a request.
-pub(super) fn started_of(state: &RequestState) -> &Started {
-    let started = match &state.direction {
-        Direction::Collective(started) => started.as_any().downcast_ref(),
-        _ => None,
-    };
+#[inline]
+pub(super) fn started_of(state: &RequestState) -> &Rc<dyn StartedCall> {
+    let started = state.collective();
     started.expect("the request of a started collective")
 }
 
-/// The buffers of a call that is over. Its memory remains, for the next call.
-pub(super) fn ended<T: Element>(started: &Started) -> Result<Vectors<T>> {
+/// What `f` makes of the buffers of a call that is over. Its memory remains, for the next call.
+#[inline(always)]
+pub(super) fn ended<T: Element, R>(
+    started: &dyn StartedCall,
+    f: impl FnOnce(Vectors<T>) -> R,
+) -> Result<R> {
     started.outcome()?;
-    let mut data = started.data();
-    let data = data.as_deref_mut().ok_or_else(taken)?;
-    let vectors = mem::take(vectors_in(data));
-    match data.drop_operator() {
-        true => Ok(vectors),
-        false => Err(taken()),
+    let mut owned = started.operands();
+    match owned.as_deref_mut().and_then(|owned| owned.take(f)) {
+        Some(result) => Ok(result),
+        None => Err(taken()),
     }
 }
 
-/// The data of a call that is over.
-pub(super) fn data_of(started: &Started) -> Result<Box<dyn Data>> {
+/// Takes what a call that is over owned.
+pub(super) fn owned_by(started: &dyn StartedCall) -> Result<Box<Owned>> {
     started.outcome()?;
-    started.take().ok_or_else(taken)
+    let owned = started.operands().take();
+    owned.ok_or_else(taken)
 }
 
+#[cold]
 fn taken() -> Error {
     Error::usage("the buffers of this call were taken already")
 }
 
-/// Puts the buffers and the operator of a call there, into the memory of the last call if that had the same types.
-fn fill<T: Element, O: Operator<T> + 'static>(started: &Started, vectors: Vectors<T>, op: O) {
-    let mut data = started.data();
-    let last = data.as_deref_mut().map(Data::as_any);
-    match last.and_then(|last| last.downcast_mut::<Owned<T, O>>()) {
-        Some(last) => (last.vectors, last.op) = (vectors, Some(op)),
-        None => *data = Some(owned(vectors, op)),
+/// Puts the buffers and the operator of a call there, into the memory of those of the last call.
+#[inline]
+fn fill<T: Element>(
+    started: &dyn StartedCall,
+    (input, output): Vectors<T>,
+    op: impl Operator<T> + 'static,
+) {
+    let mut place = started.operands();
+    match &mut *place {
+        Some(last) => last.refill(input, output, op),
+        None => *place = Some(Box::new(Owned::new(input, output, op))),
     }
 }
 
@@ -138,6 +96,7 @@ fn steps_of(plan: &Plan) -> &Steps {
 
 impl Comm {
     /// Starts a collective.
+    #[inline]
     pub(super) fn start_call<T: Element, O: Operator<T> + 'static>(
         &self,
         ask: &Ask,
@@ -151,7 +110,7 @@ impl Comm {
             (steps_of(&kept.plan), true),
             kept.with.info,
         );
-        fill(started_of(&state), (input, output), op);
+        fill(&**started_of(&state), (input, output), op);
         self.begin(&kept.described, state)
     }
 
@@ -171,15 +130,15 @@ impl Comm {
             (steps_of(&kept.plan), false),
             kept.with.info,
         );
-        fill(started_of(&state), (input, output), op);
+        fill(&**started_of(&state), (input, output), op);
         self.begin(&kept.described, state)
     }
 
-    /// Starts a call that was prepared. A start that is refused leaves the data where it is.
+    /// Starts a call that was prepared. A start that is refused leaves what it owns where it is.
     pub(super) fn start_prepared(
         &self,
         prepared: &Prepared,
-        data: &mut Option<Box<dyn Data>>,
+        owned: &mut Option<Box<Owned>>,
     ) -> Result<Begun> {
         let Prepared {
             described,
@@ -188,10 +147,10 @@ impl Comm {
             ..
         } = prepared;
         let state = self.state_of(described, (steps, true), info);
-        *started_of(&state).data() = data.take();
+        *started_of(&state).operands() = owned.take();
         let begun = self.begin(described, state.clone());
         if begun.is_err() {
-            *data = started_of(&state).take();
+            *owned = started_of(&state).operands().take();
         }
         begun
     }
@@ -203,39 +162,34 @@ impl Comm {
         (steps, is_kept): (&Steps, bool),
         info: &'static Info,
     ) -> Rc<RequestState> {
-        let is = |call: &dyn StartedCall| {
-            let started = call.as_any().downcast_ref::<Started>();
-            started.is_some_and(|started| started.has(steps))
-        };
-        let spare = self.core.spares.take(is);
-        spare.unwrap_or_else(|| {
-            let steps = (steps.clone(), is_kept);
-            self.new_state(described, steps, info)
-        })
+        match is_kept.then(|| self.core.spares.take(steps)).flatten() {
+            Some(spare) => spare,
+            None => self.new_state(described, (steps.clone(), is_kept), info),
+        }
     }
 
     fn new_state(
         &self,
         described: &Described,
-        steps: (Steps, bool),
+        (steps, is_kept): (Steps, bool),
         info: &'static Info,
     ) -> Rc<RequestState> {
-        let call = described.call();
+        let (call, kept) = (described.call(), is_kept.then(|| steps.clone()));
         let started = Started::new(call, &self.handle, self.me, steps, info);
-        RequestState::new(Direction::Collective(started), &self.handle, call.site)
+        let direction = Direction::Collective(started, kept);
+        RequestState::new(direction, &self.handle, call.site)
     }
 
-    /// Begins a call that has its data.
+    /// Begins a call that has its operands.
     fn begin(&self, described: &Described, state: Rc<RequestState>) -> Result<Begun> {
         self.again(
             described,
             || Ok(()),
             |inside| {
                 let port = &self.core.port;
-                started_of(&state).begin(port, inside.number, inside.print);
-                if let Direction::Collective(started) = &state.direction {
-                    port.carry_on(started);
-                }
+                let started = started_of(&state);
+                started.begin(port, inside.number, inside.print);
+                port.carry_on(started);
                 self.core.open(state.clone());
                 Ok(())
             },
@@ -256,7 +210,7 @@ impl Comm {
             Err(refused) => return Err(self.refusal(&described, refused)),
         };
         let state = self.new_state(&described, (steps, false), Info::of::<T>());
-        fill(started_of(&state), vectors, First);
+        fill(&**started_of(&state), vectors, First);
         self.begin(&described, state)
     }
 
@@ -300,6 +254,7 @@ impl Comm {
     }
 
     /// The request of a call, which returns what `f` makes of its buffers.
+    #[inline]
     pub(super) fn request_of<T: Element, R>(
         &self,
         begun: &Begun,

@@ -11,6 +11,8 @@ use crate::engine::kept::ask;
 #[cfg(doc)]
 use crate::error::ErrorKind;
 use crate::error::Result;
+use crate::op::element_vec::ElementVec;
+use crate::op::elements::{Elements, Info};
 use crate::op::{Element, Operator};
 
 /// # Started reductions
@@ -81,6 +83,7 @@ impl Comm {
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[doc(alias = "MPI_Iallreduce")]
+    #[inline]
     #[track_caller]
     pub fn iall_reduce<T: Element>(
         &self,
@@ -193,7 +196,12 @@ impl Comm {
 
 /// `length` elements with any values, as far as there are `some` to copy.
 pub(super) fn some_elements<T: Element>(some: &[T], length: usize) -> Vec<T> {
-    some.iter().copied().cycle().take(length).collect()
+    let mut all = ElementVec::new(Info::of::<T>());
+    if !some.is_empty() {
+        let grown = all.grow(length, Elements::of(some));
+        grown.expect("memory for the elements");
+    }
+    all.take_vec()
 }
 
 /// The buffer of a call that works in place at the root and reads from the other ranks.
@@ -221,6 +229,7 @@ impl Using<'_> {
     }
 
     /// [`Comm::iall_reduce`].
+    #[inline]
     #[track_caller]
     pub fn iall_reduce<T: Element, O: Operator<T> + 'static>(
         &self,

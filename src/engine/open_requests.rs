@@ -94,7 +94,7 @@ impl Core {
                 true
             }
             // It goes on: the other ranks need this one's messages.
-            Direction::Collective(_) => false,
+            Direction::Collective(..) => false,
         }
     }
 
@@ -104,7 +104,7 @@ impl Core {
             self.note_unfinished(state);
         }
         match &state.direction {
-            Direction::Send { .. } | Direction::Collective(_) => self.close(state),
+            Direction::Send { .. } | Direction::Collective(..) => self.close(state),
             Direction::Receive { .. } => _ = self.revoke(state),
         }
     }
@@ -223,7 +223,7 @@ impl Core {
             return;
         }
         for state in states {
-            if let Direction::Collective(started) = &state.direction {
+            if let Some(started) = state.collective() {
                 started.fail(&self.port, error);
             }
         }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::receive::Receive;
+use super::resolved::Steps;
 use crate::Rank;
 use crate::error::Site;
 use crate::transport::CommHandle;
@@ -47,8 +48,8 @@ pub(crate) enum Direction {
     },
     /// A posted receive.
     Receive { call: Receive, slot: Rc<Slot> },
-    /// A started collective.
-    Collective(Rc<dyn StartedCall>),
+    /// A started collective; with its steps if the next call of these steps may use its memory.
+    Collective(Rc<dyn StartedCall>, Option<Steps>),
 }
 
 impl RequestState {
@@ -62,12 +63,21 @@ impl RequestState {
         })
     }
 
+    /// Its collective, if it is a request of one.
+    #[inline]
+    pub(crate) fn collective(&self) -> Option<&Rc<dyn StartedCall>> {
+        match &self.direction {
+            Direction::Collective(started, _) => Some(started),
+            _ => None,
+        }
+    }
+
     /// Whether it can be concluded.
     pub(crate) fn is_ready(&self) -> bool {
         match &self.direction {
             Direction::Send { receipt, .. } => receipt.as_ref().is_none_or(|it| it.is_accepted()),
             Direction::Receive { slot, .. } => slot.is_filled(),
-            Direction::Collective(started) => started.is_over(),
+            Direction::Collective(started, _) => started.is_over(),
         }
     }
 
@@ -75,7 +85,7 @@ impl RequestState {
         match &self.direction {
             Direction::Send { to, .. } => Needs::One(self.comm.members.world(*to)),
             Direction::Receive { call, .. } => call.needs(&self.comm.members),
-            Direction::Collective(started) => {
+            Direction::Collective(started, _) => {
                 let (comm, number) = started.id();
                 Needs::Started((comm.context, number))
             }
@@ -110,7 +120,7 @@ impl fmt::Display for Direction {
         match self {
             Direction::Send { verb, to, tag, .. } => write!(f, "{verb}(to {to}, tag {tag})"),
             Direction::Receive { call, .. } => call.fmt(f),
-            Direction::Collective(started) => started.call().fmt(f),
+            Direction::Collective(started, _) => started.call().fmt(f),
         }
     }
 }

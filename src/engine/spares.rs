@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::request_state::{Direction, RequestState};
-use crate::transport::progress::started::StartedCall;
+use super::resolved::Steps;
 
 /// Maximum number of requests that are kept.
 const SPARES: usize = 16;
@@ -47,7 +47,11 @@ impl Spares {
 
     /// Keeps a request whose result was given, if it is one of a call that may be started again.
     pub(crate) fn put(&self, state: &Rc<RequestState>) {
-        if !called(state).is_some_and(|call| call.may_restart()) {
+        let may_restart = match &state.direction {
+            Direction::Collective(call, Some(_)) => call.may_restart(),
+            _ => false,
+        };
+        if !may_restart {
             return;
         }
         let mut all = self.calls.borrow_mut();
@@ -57,12 +61,14 @@ impl Spares {
         drop(evicted);
     }
 
-    /// Takes out a request that nothing else refers to, and whose call `is` the right one.
-    pub(crate) fn take(&self, is: impl Fn(&dyn StartedCall) -> bool) -> Option<Rc<RequestState>> {
+    /// Takes out a request that nothing else refers to, and whose call has these steps.
+    pub(crate) fn take(&self, steps: &Steps) -> Option<Rc<RequestState>> {
         let mut all = self.calls.borrow_mut();
-        let is_free = |state: &Rc<RequestState>| {
-            let call = called(state).filter(|call| Rc::strong_count(call) == 1);
-            Rc::strong_count(state) == 1 && call.is_some_and(|call| is(&**call))
+        let is_free = |state: &Rc<RequestState>| match &state.direction {
+            Direction::Collective(call, Some(its)) if its.is(steps) => {
+                Rc::strong_count(state) == 1 && Rc::strong_count(call) == 1
+            }
+            _ => false,
         };
         let place = all.iter().rposition(is_free)?;
         Some(all.swap_remove(place))
@@ -87,13 +93,6 @@ fn is_of_message(state: &RequestState) -> bool {
     match &state.direction {
         Direction::Send { receipt, .. } => receipt.is_none(),
         Direction::Receive { .. } => true,
-        Direction::Collective(_) => false,
-    }
-}
-
-fn called(state: &RequestState) -> Option<&Rc<dyn StartedCall>> {
-    match &state.direction {
-        Direction::Collective(call) => Some(call),
-        _ => None,
+        Direction::Collective(..) => false,
     }
 }

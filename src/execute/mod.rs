@@ -28,7 +28,7 @@ mod view;
 
 pub(crate) use buffers::Buffers;
 pub(crate) use cells::{Held, Table, over_cells};
-pub(crate) use started::{Data, Started};
+pub(crate) use started::Started;
 
 use crate::Rank;
 use crate::engine::call::InCall;

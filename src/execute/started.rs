@@ -7,7 +7,6 @@
 //! - A step does not wait for the receives of earlier steps unless it touches elements that they will write. So all
 //!   messages of a one-round schedule leave when the call is started.
 
-use std::any::Any;
 use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::mem;
 use std::rc::Rc;
@@ -24,7 +23,8 @@ use crate::error::{Cause, Error, ErrorKind, Gone, Result};
 use crate::moves;
 use crate::names::Collective;
 use crate::op::elements::{Elements, Info};
-use crate::op::folds::{Folds, Operands};
+use crate::op::folds::Folds;
+use crate::op::owned::Owned;
 use crate::schedule::{Region, Step};
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::deadlock::wait_for_graph::Needs;
@@ -40,21 +40,6 @@ use crate::transport::{CommHandle, CommShared};
 /// Maximum number of receives of a call that are posted at a time.
 const WINDOW: usize = 64;
 
-/// The buffers and the operator of a started collective, which own what they need.
-pub(crate) trait Data {
-    /// Shows the operands to `f`, once.
-    fn with(&mut self, f: &mut dyn FnMut(&mut Operands<'_>));
-
-    /// Its input and its output, a pair of vectors.
-    fn vectors(&mut self) -> &mut dyn Any;
-
-    /// Itself, to be asked for its type.
-    fn as_any(&mut self) -> &mut dyn Any;
-
-    /// Drops the operator, after the last use of it. Returns whether it was there.
-    fn drop_operator(&mut self) -> bool;
-}
-
 /// One rank's part of a started collective.
 pub(crate) struct Started {
     call: Call,
@@ -66,10 +51,9 @@ pub(crate) struct Started {
     number: Cell<u32>,
     print: Cell<u32>,
     steps: Steps,
-    /// Whether its steps are used again by the next call of its kind.
-    is_kept: bool,
-    /// Borrowed while it advances.
+    /// Borrowed while it advances, as are the operands.
     part: RefCell<Progress>,
+    operands: RefCell<Option<Box<Owned>>>,
     /// The world source of the receive that is folded next, as of its last advance.
     awaited: Cell<Option<Rank>>,
     over: Cell<bool>,
@@ -78,8 +62,6 @@ pub(crate) struct Started {
 
 /// How far the call is: what changes while it goes on.
 struct Progress {
-    /// `None` after it was taken.
-    data: Option<Box<dyn Data>>,
     rooms: Rooms,
     /// The next step that has not begun.
     next: Option<usize>,
@@ -92,11 +74,10 @@ impl Started {
         call: &Call,
         comm: &CommHandle,
         me: Rank,
-        (steps, is_kept): (Steps, bool),
+        steps: Steps,
         info: &'static Info,
     ) -> Rc<Started> {
         let part = Progress {
-            data: None,
             rooms: Rooms::new(info),
             next: None,
             posted: Queue::default(),
@@ -110,62 +91,35 @@ impl Started {
             number: Cell::new(0),
             print: Cell::new(0),
             steps,
-            is_kept,
             part: RefCell::new(part),
+            operands: RefCell::new(None),
             awaited: Cell::new(None),
             over: Cell::new(false),
             failed: OnceCell::new(),
         })
     }
 
-    /// Begins a call with this number and fingerprint. Its data is there.
-    pub(crate) fn begin(&self, port: &Port, number: u32, print: u32) {
-        self.number.set(number);
-        self.print.set(print);
-        self.over.set(false);
-        self.part.borrow_mut().next = self.steps.next(None);
-        self.advance(port);
-    }
-
-    /// Whether it is a call of these steps.
-    pub(crate) fn has(&self, steps: &Steps) -> bool {
-        self.steps.is(steps)
-    }
-
-    /// Its buffers and its operator, while it does not advance.
-    pub(crate) fn data(&self) -> RefMut<'_, Option<Box<dyn Data>>> {
-        RefMut::map(self.part.borrow_mut(), |part| &mut part.data)
-    }
-
-    /// Takes its buffers back, once it is over.
-    pub(crate) fn take(&self) -> Option<Box<dyn Data>> {
-        self.part.borrow_mut().data.take()
-    }
-
     /// Goes on until a message is missing. Returns whether the call is complete.
     fn go_on(&self, port: &Port, part: &mut Progress) -> Result<bool> {
         let Progress {
-            data,
             rooms,
             next,
             posted,
         } = part;
-        let Some(data) = data else {
+        let mut owned = self.operands.borrow_mut();
+        let Some(owned) = &mut *owned else {
             return Ok(true);
         };
-        let mut done = Ok(false);
-        data.with(&mut |operands| {
-            let scratch = self.steps.scratch();
-            let folds = operands.folds;
-            let buffers = Buffers::new(operands, rooms, scratch);
-            let mut turn = Turn {
-                call: self,
-                port,
-                buffers,
-                posted,
-            };
-            done = turn.run(next, folds);
-        });
+        let mut operands = owned.operands();
+        let folds = operands.folds;
+        let buffers = Buffers::new(&mut operands, rooms, self.steps.scratch());
+        let mut turn = Turn {
+            call: self,
+            port,
+            buffers,
+            posted,
+        };
+        let done = turn.run(next, folds);
         let first = posted.first.as_ref();
         self.awaited
             .set(first.map(|first| self.world(first.recv.peer)));
@@ -329,12 +283,20 @@ impl StartedCall for Started {
         failed.map_or(Ok(()), |cause| Err(cause.into()))
     }
 
-    fn may_restart(&self) -> bool {
-        self.is_kept && self.over.get() && self.failed.get().is_none()
+    fn begin(&self, port: &Port, number: u32, print: u32) {
+        self.number.set(number);
+        self.print.set(print);
+        self.over.set(false);
+        self.part.borrow_mut().next = self.steps.next(None);
+        self.advance(port);
     }
 
-    fn as_any(&self) -> &dyn Any {
-        self
+    fn may_restart(&self) -> bool {
+        self.over.get() && self.failed.get().is_none()
+    }
+
+    fn operands(&self) -> RefMut<'_, Option<Box<Owned>>> {
+        self.operands.borrow_mut()
     }
 
     fn call(&self) -> &Call {

@@ -2,16 +2,18 @@
 //!
 //! # Why this is sound
 //!
-//! - The first `count` elements were copied from [`Elements`] of the type `info`, which is compared at each copy, and lie
-//!   in memory allocated for `capacity` elements of this type with its alignment. Elements without bytes need no memory:
-//!   their pointer is only aligned.
+//! - The first `count` elements were copied from [`Elements`] of the type `info`, which is compared at each copy, or were
+//!   those of a `Vec` of this type. They lie in memory allocated for `capacity` elements of this type with its alignment,
+//!   as a `Vec` allocates it. Elements without bytes need no memory: their pointer is only aligned.
 //! - The elements are reached through borrows of the vector, which may not grow meanwhile.
 //! - Elements are `Copy`: nothing is dropped but the memory, with the layout with which it was allocated.
 #![allow(unsafe_code)]
 
 use std::alloc::{self, Layout};
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
+use super::Element;
 use super::elements::{Elements, ElementsMut, Info, dangling};
 
 /// A vector of elements.
@@ -36,6 +38,33 @@ impl ElementVec {
             capacity: 0,
             info,
         }
+    }
+
+    /// The elements of a vector, in its memory.
+    #[inline]
+    pub(crate) fn from_vec<T: Element>(vec: Vec<T>) -> ElementVec {
+        let mut vec = ManuallyDrop::new(vec);
+        ElementVec {
+            first: vec.as_mut_ptr().cast(),
+            count: vec.len(),
+            capacity: vec.capacity(),
+            info: Info::of::<T>(),
+        }
+    }
+
+    /// Takes the elements out, with their memory.
+    ///
+    /// # Panics
+    ///
+    /// If they are not of type `T`.
+    #[inline(always)] // a vector would pass through memory
+    pub(crate) fn take_vec<T: Element>(&mut self) -> Vec<T> {
+        assert!(self.info.is(Info::of::<T>()), "elements of another type");
+        // Word by word: a move of the whole would stall.
+        let (first, count, capacity) = (self.first, self.count, self.capacity);
+        (self.first, self.count, self.capacity) = (dangling(self.info).cast_mut(), 0, 0);
+        // SAFETY: see the head; this vector has forgotten them.
+        unsafe { Vec::from_raw_parts(first.cast(), count, capacity) }
     }
 
     #[inline]
@@ -171,7 +200,6 @@ impl Drop for ElementVec {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
-    use crate::op::Element;
 
     #[derive(Clone, Copy, Debug, PartialEq)]
     #[repr(align(256))]
@@ -198,6 +226,11 @@ mod tests {
             }
             assert_eq!(ours.all().typed::<T>().unwrap(), theirs, "round {round}");
             assert_eq!(ours.all_mut().typed::<T>().unwrap(), theirs);
+            if round % 5 == 4 {
+                let taken = ours.take_vec::<T>();
+                assert_eq!((&taken, ours.len()), (&theirs, 0), "round {round}");
+                ours = ElementVec::from_vec(taken);
+            }
         }
     }
 

@@ -30,6 +30,7 @@ pub(crate) mod kernels;
 mod local;
 pub(crate) mod named;
 mod numbers;
+pub(crate) mod owned;
 mod parts;
 pub(crate) mod signature;
 pub(crate) mod vectors;

@@ -52,6 +52,10 @@ pub fn explore<R: Send>(ranks: usize, f: impl Fn(&Comm) -> Result<R> + Sync) -> 
 /// and so reaches every outcome of the program, once. Two runs differ in order if some receive takes another message;
 /// the relative timing of receives on different ranks makes no difference.
 ///
+/// Started collectives and requests take part: which of several requests is ready first is a choice. Locks of windows
+/// do not: which rank first gets a lock that several want is left to the scheduler of the threads, and is not repeated
+/// by a seed.
+///
 /// # Cost
 ///
 /// One run for each order: k! for k messages that one rank receives from any source. Where several ranks do so and

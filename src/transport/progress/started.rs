@@ -5,13 +5,13 @@
 //! call, and begins again. So a call advances only while its rank is awake and holds no lock, and the last look before
 //! a sleep only asks whether one is due. A message that arrives after that look wakes the rank, as every message does.
 
-use std::any::Any;
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, RefCell, RefMut};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use crate::Rank;
 use crate::error::{Error, Result};
+use crate::op::owned::Owned;
 use crate::transport::CommShared;
 use crate::transport::communicator::call::Call;
 use crate::transport::deadlock::registry::Awaiting;
@@ -35,11 +35,15 @@ pub(crate) trait StartedCall {
     /// The error with which it ended.
     fn outcome(&self) -> Result<()>;
 
-    /// Whether it is over, well, and its state may be used by the next call of its kind.
+    /// Begins a call with this number and fingerprint, as a new one or after it is over and [may](Self::may_restart).
+    /// Its [operands](Self::operands) are there.
+    fn begin(&self, port: &Port, number: u32, print: u32);
+
+    /// Whether it is over, well, and may begin again.
     fn may_restart(&self) -> bool;
 
-    /// Itself, to be asked for its type.
-    fn as_any(&self) -> &dyn Any;
+    /// Its vectors and its operator, while it does not advance. `None` before they are put there, and after.
+    fn operands(&self) -> RefMut<'_, Option<Box<Owned>>>;
 
     /// What it is.
     fn call(&self) -> &Call;

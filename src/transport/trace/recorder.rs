@@ -281,7 +281,9 @@ impl Recorder {
         // The `Location`s of two calls are 24 bytes apart.
         let near = &self.near[(site / 8) % NEAR];
         let (found, number) = near.get();
-        if found == key {
+        // Word by word: the key was just written, and wider reads of it would stall.
+        let differ = |place: usize| found[place] ^ key[place];
+        if differ(0) | differ(1) | differ(2) == 0 {
             return number;
         }
         let number = self.look_up(record, key, event, show);
