@@ -8,7 +8,6 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::*;
-use crate::comm::Communicator;
 use crate::error::{Failure, Out, failure};
 use crate::launch::{self, singleton};
 use crate::line;
@@ -162,7 +161,8 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
     }
     rank.shared.enters(rank.me(), NAME);
     let freed = crate::request::sweep_freed(&rank, caller);
-    let deleted = freed.and(crate::attribute::delete_all(&rank, caller, &rank.alone));
+    let deleted = freed.and(crate::attribute::delete_all(caller, &*rank.alone));
+    crate::window::close_all(&rank);
     rank.phase.set(Phase::Finalized);
     FINALIZED.fetch_add(1, Ordering::Relaxed);
     let leaks = rank.leaks();
@@ -186,11 +186,11 @@ fn failed(
 ) -> c_int {
     let blamed: MPI_Comm = without_provenance_mut(rank.blamed.take());
     let on = if on == MPI_COMM_NULL { blamed } else { on };
-    let comm = rank.comm(on).unwrap_or_else(|_| rank.world.clone());
-    let stop = stopped(rank, call, &comm, failure);
+    let blamed = Blamed::of(rank, on);
+    let stop = stopped(call, blamed.name, failure);
     let class = stop.failure.class;
     rank.texts.borrow_mut().insert(class, stop.to_string());
-    let handler: MPI_Errhandler = without_provenance_mut(comm.on_error.get());
+    let handler: MPI_Errhandler = without_provenance_mut(blamed.on_error);
     match handler {
         MPI_ERRORS_RETURN => return class,
         MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => launch::stop(rank, stop),
@@ -200,13 +200,40 @@ fn failed(
     let Ok(own) = own else {
         launch::stop(rank, stop);
     };
-    caller.handle(own.0, without_provenance_mut(comm.handle.get()), class);
+    caller.handle(own, without_provenance_mut(blamed.handle), class);
     class
 }
 
+/// The object whose error handler gets an error.
+struct Blamed {
+    handle: usize,
+    on_error: usize,
+    /// Unless it is `MPI_COMM_WORLD`.
+    name: Option<String>,
+}
+
+impl Blamed {
+    fn of(rank: &Rank, on: MPI_Comm) -> Blamed {
+        if let Ok(win) = rank.win(on.cast()) {
+            let (handle, on_error) = (win.handle.get(), win.on_error.get());
+            let name = Some(win.to_string());
+            return Blamed {
+                handle,
+                on_error,
+                name,
+            };
+        }
+        let comm = rank.comm(on).unwrap_or_else(|_| rank.world.clone());
+        Blamed {
+            handle: comm.handle.get(),
+            on_error: comm.on_error.get(),
+            name: (comm.handle.get() != rank.world.handle.get()).then(|| comm.to_string()),
+        }
+    }
+}
+
 /// What is told of a call that failed.
-fn stopped(rank: &Rank, call: &'static str, comm: &Communicator, failure: Failure) -> Stop {
-    let on = (comm.handle.get() != rank.world.handle.get()).then(|| comm.to_string());
+fn stopped(call: &'static str, on: Option<String>, failure: Failure) -> Stop {
     Stop {
         call,
         on,
@@ -217,5 +244,5 @@ fn stopped(rank: &Rank, call: &'static str, comm: &Communicator, failure: Failur
 
 /// Ends the rank, in a call that does not return.
 pub(crate) fn abort(rank: &Rank, call: &'static str, failure: Failure) -> ! {
-    launch::stop(rank, stopped(rank, call, &rank.world, failure))
+    launch::stop(rank, stopped(call, None, failure))
 }

@@ -95,7 +95,7 @@ pub(crate) fn dup(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out<MPI_Comm> {
     let parent = rank.comm(of)?;
     let made = keep(rank, parent.comm.dup()?, &parent, parent.topology.clone())?;
     let child = rank.comm(made)?;
-    let copied = attribute::copy_all(rank, caller, &parent, &child);
+    let copied = attribute::copy_all(caller, &*parent, &*child);
     match copied {
         Ok(()) => Ok(made),
         Err(error) => {
@@ -184,7 +184,7 @@ pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out {
         MPI_ERR_COMM,
         || format!("{comm} cannot be freed"),
     )?;
-    attribute::delete_all(rank, caller, &comm)?;
+    attribute::delete_all(caller, &*comm)?;
     let freed = rank.comms.borrow_mut().remove(of.addr());
     let freed = freed.map_err(|why| bad(MPI_ERR_COMM, "communicator", of.addr(), why))?;
     drop(freed);

@@ -317,6 +317,7 @@ fn said(payload: &(dyn Any + Send)) -> String {
 
 /// Ends the rank for all others.
 fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
+    crate::window::close_all(rank);
     Seats::end(&rank.world.comm, why);
     attribute::forget(rank);
 }

@@ -42,6 +42,7 @@ mod request;
 mod topology;
 #[cfg(feature = "exports")]
 pub mod watch;
+mod window;
 
 pub use header::header;
 pub use launch::{Failed, Program, launch, run};

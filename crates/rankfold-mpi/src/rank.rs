@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rankfold::{Comm, Group, Request};
 
 use crate::abi::*;
+use crate::attribute::TypeAttributes;
 use crate::comm::Communicator;
 use crate::error::{Out, bad, failure};
 use crate::handle::{Kind, Table};
@@ -18,6 +19,7 @@ use crate::memory::Byte;
 use crate::op::Op;
 use crate::p2p::Reserved;
 use crate::request::{Entry, Pending};
+use crate::window::Win;
 
 /// Between which calls a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +29,9 @@ pub(crate) enum Phase {
     Finalized,
 }
 
-/// A function for the errors of a communicator.
+/// The address of a function for the errors of a communicator or a window.
 #[derive(Clone, Copy)]
-pub(crate) struct Handler(pub MPI_Comm_errhandler_function);
+pub(crate) struct Handler(pub usize);
 
 /// The state of one rank.
 pub(crate) struct Rank {
@@ -41,6 +43,9 @@ pub(crate) struct Rank {
     pub comms: RefCell<Table<Rc<Communicator>>>,
     pub groups: RefCell<Table<Rc<Group>>>,
     pub empty: Rc<Group>,
+    /// The attributes of datatypes that have any, by their handles.
+    pub typed: RefCell<BTreeMap<usize, Rc<TypeAttributes>>>,
+    pub wins: RefCell<Table<Rc<Win>>>,
     pub requests: RefCell<Table<Entry>>,
     pub messages: RefCell<Table<Reserved>>,
     pub ops: RefCell<Table<Rc<Op>>>,
@@ -93,6 +98,8 @@ impl Rank {
             comms: RefCell::new(Table::new(Kind::Comm)),
             groups: RefCell::new(Table::new(Kind::Group)),
             empty,
+            typed: RefCell::default(),
+            wins: RefCell::new(Table::new(Kind::Win)),
             requests: RefCell::new(Table::new(Kind::Request)),
             messages: RefCell::new(Table::new(Kind::Message)),
             ops: RefCell::new(Table::new(Kind::Op)),
@@ -127,6 +134,26 @@ impl Rank {
         }
     }
 
+    /// The attributes of a datatype.
+    pub(crate) fn type_attributes(&self, handle: MPI_Datatype) -> Out<Rc<TypeAttributes>> {
+        crate::datatype::of(handle)?;
+        let mut typed = self.typed.borrow_mut();
+        let made = typed.entry(handle.addr());
+        Ok(made
+            .or_insert_with(|| Rc::new(TypeAttributes::new(handle.addr())))
+            .clone())
+    }
+
+    /// The window of a handle.
+    pub(crate) fn win(&self, handle: MPI_Win) -> Out<Rc<Win>> {
+        if handle == MPI_WIN_NULL {
+            return Err(failure(MPI_ERR_WIN, "the window is MPI_WIN_NULL"));
+        }
+        let number = handle.addr();
+        let found = self.wins.borrow().get(number).cloned();
+        found.map_err(|why| bad(MPI_ERR_WIN, "window", number, why))
+    }
+
     /// The group of a handle.
     pub(crate) fn group(&self, handle: MPI_Group) -> Out<Rc<Group>> {
         match handle {
@@ -144,8 +171,10 @@ impl Rank {
     pub(crate) fn release_handler(&self, handler: MPI_Errhandler) {
         let number = handler.addr();
         let has_it = |comm: &Rc<Communicator>| comm.on_error.get() == number;
-        let used =
+        let mut used =
             self.comms.borrow().iter().any(has_it) || has_it(&self.world) || has_it(&self.alone);
+        let wins = self.wins.borrow();
+        used |= wins.iter().any(|win| win.on_error.get() == number);
         if !used {
             self.handlers.borrow_mut().remove(number).ok();
         }
@@ -174,6 +203,7 @@ impl Rank {
         );
         note(self.messages.borrow().len(), "message of a matched probe");
         note(self.comms.borrow().len(), "communicator");
+        note(self.wins.borrow().len(), "window");
         leaks
     }
 }
