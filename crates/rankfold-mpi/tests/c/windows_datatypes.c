@@ -19,9 +19,11 @@ int main(int argc, char **argv) {
     MPI_Put(other[1], 1, row, right, 2, 1, column, win);
     MPI_Win_fence(0, win);
     for (int i = 0; i < 6; i++) say("row into column: %s", list(grid[i], 6));
+    MPI_Win_fence(0, win);
     MPI_Put(&other[0][4], 1, column, right, 0, 6, MPI_INT, win);
     MPI_Win_fence(0, win);
     say("column into row: %s", list(grid[0], 6));
+    MPI_Win_fence(0, win);
     MPI_Put(other, 1, block, right, 0, 1, block, win);
     MPI_Win_fence(0, win);
     for (int i = 0; i < 4; i++) say("block: %s", list(grid[i], 6));
@@ -30,6 +32,7 @@ int main(int argc, char **argv) {
     MPI_Get(in, 4, MPI_INT, right, 6, 1, back, win);
     MPI_Win_fence(0, win);
     say("indexed: %s", list(in, 5));
+    MPI_Win_fence(0, win);
     MPI_Accumulate(other[2], 1, row, right, 3, 1, column, MPI_SUM, win);
     MPI_Win_fence(0, win);
     for (int i = 0; i < 6; i++) say("sums: %s", list(grid[i], 6));

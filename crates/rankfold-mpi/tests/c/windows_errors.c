@@ -16,7 +16,6 @@ int main(int argc, char **argv) {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     say("no epoch: %s", class_of(MPI_Put(&one, 1, MPI_INT, 0, 0, 1, MPI_INT, win)));
     say("unlock: %s", class_of(MPI_Win_unlock(0, win)));
-    say("complete: %s", class_of(MPI_Win_complete(win)));
     say("wait: %s", class_of(MPI_Win_wait(win)));
     MPI_Win_fence(0, win);
     say("rank: %s", class_of(MPI_Put(&one, 1, MPI_INT, size, 0, 1, MPI_INT, win)));
