@@ -102,6 +102,7 @@ pub type MPI_Type_delete_attr_function =
     unsafe extern "C" fn(MPI_Datatype, c_int, *mut c_void, *mut c_void) -> c_int;
 /// The further arguments that the standard leaves to the library are none.
 pub type MPI_Comm_errhandler_function = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...);
+pub type MPI_Session_errhandler_function = unsafe extern "C" fn(*mut MPI_Session, *mut c_int, ...);
 pub type MPI_Win_errhandler_function = unsafe extern "C" fn(*mut MPI_Win, *mut c_int, ...);
 
 macro_rules! classes {
@@ -164,6 +165,7 @@ classes! {
     MPI_ERR_WIN = 56, "no such window";
     MPI_ERR_RMA_FLAVOR = 57, "the window was made otherwise";
     MPI_ERR_PROC_ABORTED = 58, "another rank has ended";
+    MPI_ERR_SESSION = 60, "no such session";
     MPI_ERR_ERRHANDLER = 61, "no such error handler";
 }
 
@@ -194,6 +196,8 @@ numbers! {
     MPI_MAX_LIBRARY_VERSION_STRING = 8192;
     MPI_MAX_OBJECT_NAME = 128;
     MPI_MAX_PROCESSOR_NAME = 256;
+    MPI_MAX_STRINGTAG_LEN = 1024;
+    MPI_MAX_PSET_NAME_LEN = 1024;
     MPI_BSEND_OVERHEAD = 512;
     MPI_ANY_SOURCE = -1;
     MPI_ANY_TAG = -2;
@@ -223,6 +227,9 @@ numbers! {
     MPI_COMBINER_SUBARRAY = 111;
     MPI_COMBINER_DARRAY = 112;
     MPI_COMBINER_RESIZED = 116;
+    MPI_TYPECLASS_INTEGER = 192;
+    MPI_TYPECLASS_REAL = 193;
+    MPI_TYPECLASS_COMPLEX = 194;
     MPI_IDENT = 201;
     MPI_CONGRUENT = 202;
     MPI_SIMILAR = 203;

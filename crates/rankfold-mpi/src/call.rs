@@ -23,7 +23,7 @@ static FINALIZED: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn is_initialised(rank: Option<&Rank>) -> bool {
     // Relaxed: a thread that must see it learned of it from the rank.
     let any = || BEGUN.load(Ordering::Relaxed) > 0;
-    rank.map_or_else(any, |rank| rank.phase.get() != Phase::BeforeInit)
+    rank.map_or_else(any, |rank| rank.initialised.get())
 }
 
 /// What `MPI_Finalized` says on a thread: on one that is no rank, whether all ranks have called it.
@@ -33,7 +33,7 @@ pub(crate) fn is_finalised(rank: Option<&Rank>) -> bool {
         let ended = FINALIZED.load(Ordering::Relaxed);
         ended > 0 && ended == BEGUN.load(Ordering::Relaxed)
     };
-    rank.map_or_else(all, |rank| rank.phase.get() == Phase::Finalized)
+    rank.map_or_else(all, |rank| rank.finalised.get())
 }
 
 /// Runs a call on a communicator, or on none.
@@ -61,7 +61,7 @@ pub(crate) fn enter(
                 result
             })
         }
-        phase => Err(out_of_phase(phase)),
+        _ => Err(out_of_phase(&rank)),
     };
     match outcome {
         Ok(()) => MPI_SUCCESS,
@@ -111,9 +111,10 @@ fn stray(name: &str) -> c_int {
     MPI_ERR_OTHER
 }
 
-fn out_of_phase(phase: Phase) -> Failure {
-    let when = match phase {
-        Phase::Finalized => "after MPI_Finalize",
+fn out_of_phase(rank: &Rank) -> Failure {
+    let when = match (rank.finalised.get(), rank.phase.get()) {
+        (true, _) => "after MPI_Finalize",
+        (_, Phase::Finalized) => "after MPI_Session_finalize",
         _ => "before MPI_Init",
     };
     failure(MPI_ERR_OTHER, format!("it is called {when}"))
@@ -125,26 +126,63 @@ pub(crate) fn initialise(
     caller: &Caller,
     body: impl FnOnce(&Rank) -> Out,
 ) -> c_int {
-    let rank: Result<Rc<Rank>, String> = current().map_or_else(singleton, Ok);
-    let rank = match rank {
-        Ok(rank) => rank,
-        Err(why) => {
-            eprintln!("{name}: {why}");
-            return MPI_ERR_OTHER;
-        }
+    let Some(rank) = here(name) else {
+        return MPI_ERR_OTHER;
     };
-    let outcome = match rank.phase.get() {
-        Phase::BeforeInit => {
+    let outcome = match (rank.finalised.get(), rank.initialised.replace(true)) {
+        (false, false) => {
             rank.phase.set(Phase::Running);
             BEGUN.fetch_add(1, Ordering::Relaxed);
             run(&rank, name, body)
         }
-        Phase::Running => Err(failure(MPI_ERR_OTHER, "it is called a second time")),
-        phase => Err(out_of_phase(phase)),
+        (false, true) => Err(failure(MPI_ERR_OTHER, "it is called a second time")),
+        _ => Err(out_of_phase(&rank)),
     };
     match outcome {
         Ok(()) => MPI_SUCCESS,
         Err(error) => failed(&rank, name, MPI_COMM_WORLD, caller, error),
+    }
+}
+
+/// The rank of this thread, which may not have been launched as one.
+fn here(name: &str) -> Option<Rc<Rank>> {
+    let rank: Result<Rc<Rank>, String> = current().map_or_else(singleton, Ok);
+    rank.inspect_err(|why| eprintln!("{name}: {why}")).ok()
+}
+
+/// `MPI_Session_init`.
+pub(crate) fn begin_session(
+    name: &'static str,
+    caller: &Caller,
+    body: impl FnOnce(&Rank) -> Out,
+) -> c_int {
+    let Some(rank) = here(name) else {
+        return MPI_ERR_OTHER;
+    };
+    match run(&rank, name, body) {
+        Ok(()) => {
+            rank.phase.set(Phase::Running);
+            MPI_SUCCESS
+        }
+        Err(error) => failed(&rank, name, MPI_COMM_WORLD, caller, error),
+    }
+}
+
+/// After the end of a session: calls need another one, or `MPI_Init`.
+pub(crate) fn end_session(rank: &Rank) {
+    let open = rank.initialised.get() && !rank.finalised.get();
+    if !open && rank.sessions.borrow().len() == 0 {
+        rank.phase.set(Phase::Finalized);
+        note_leaks(rank, "MPI_Session_finalize");
+    }
+}
+
+fn note_leaks(rank: &Rank, at: &str) {
+    let leaks = rank.leaks();
+    if !leaks.is_empty() {
+        let (me, leaks) = (rank.me(), leaks.join(", "));
+        rank.shared
+            .remark(format!("rank {me}: left at {at}: {leaks}"));
     }
 }
 
@@ -154,8 +192,8 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
     let Some(rank) = current() else {
         return stray(NAME);
     };
-    if rank.phase.get() != Phase::Running {
-        let error = out_of_phase(rank.phase.get());
+    if !rank.initialised.get() || rank.finalised.get() {
+        let error = out_of_phase(&rank);
         eprintln!("{NAME}: {error}");
         return error.class;
     }
@@ -163,15 +201,11 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
     let freed = crate::request::sweep_freed(&rank, caller);
     let deleted = freed.and(crate::attribute::delete_all(caller, &*rank.alone));
     crate::window::close_all(&rank);
-    rank.phase.set(Phase::Finalized);
+    rank.finalised.set(true);
     FINALIZED.fetch_add(1, Ordering::Relaxed);
-    let leaks = rank.leaks();
-    if !leaks.is_empty() {
-        rank.shared.remark(format!(
-            "rank {}: left at MPI_Finalize: {}",
-            rank.me(),
-            leaks.join(", ")
-        ));
+    if rank.sessions.borrow().len() == 0 {
+        rank.phase.set(Phase::Finalized);
+        note_leaks(&rank, NAME);
     }
     deleted.map_or_else(|error| error.class, |()| MPI_SUCCESS)
 }
@@ -214,6 +248,13 @@ struct Blamed {
 
 impl Blamed {
     fn of(rank: &Rank, on: MPI_Comm) -> Blamed {
+        if let Ok(session) = rank.session(on.cast()) {
+            return Blamed {
+                handle: on.addr(),
+                on_error: session.on_error.get(),
+                name: Some("a session".into()),
+            };
+        }
         if let Ok(win) = rank.win(on.cast()) {
             let (handle, on_error) = (win.handle.get(), win.on_error.get());
             let name = Some(win.to_string());

@@ -60,6 +60,7 @@ typedef int MPI_Win_delete_attr_function(MPI_Win, int, void *, void *);
 typedef int MPI_Type_copy_attr_function(MPI_Datatype, int, void *, void *, void *, int *);
 typedef int MPI_Type_delete_attr_function(MPI_Datatype, int, void *, void *);
 typedef void MPI_Win_errhandler_function(MPI_Win *, int *, ...);
+typedef void MPI_Session_errhandler_function(MPI_Session *, int *, ...);
 #define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
 #define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function *)1)
 #define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
@@ -73,6 +74,7 @@ typedef void MPI_Win_errhandler_function(MPI_Win *, int *, ...);
 int MPI_Init(int *argc, char ***argv);
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
 int MPI_Finalize(void);
+int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session);
 double MPI_Wtime(void);
 double MPI_Wtick(void);
 MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint disp);

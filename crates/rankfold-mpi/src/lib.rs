@@ -39,6 +39,7 @@ mod rank;
 mod reduction;
 mod report;
 mod request;
+mod session;
 mod topology;
 #[cfg(feature = "exports")]
 pub mod watch;

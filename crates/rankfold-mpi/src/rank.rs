@@ -19,6 +19,7 @@ use crate::memory::Byte;
 use crate::op::Op;
 use crate::p2p::Reserved;
 use crate::request::{Entry, Pending};
+use crate::session::Session;
 use crate::window::Win;
 
 /// Between which calls a rank is.
@@ -37,6 +38,9 @@ pub(crate) struct Handler(pub usize);
 pub(crate) struct Rank {
     pub shared: Arc<Shared>,
     pub phase: Cell<Phase>,
+    /// Whether it has called `MPI_Init`, and `MPI_Finalize`: sessions do without.
+    pub initialised: Cell<bool>,
+    pub finalised: Cell<bool>,
     pub level: Cell<c_int>,
     pub world: Rc<Communicator>,
     pub alone: Rc<Communicator>,
@@ -45,6 +49,7 @@ pub(crate) struct Rank {
     pub empty: Rc<Group>,
     /// The attributes of datatypes that have any, by their handles.
     pub typed: RefCell<BTreeMap<usize, Rc<TypeAttributes>>>,
+    pub sessions: RefCell<Table<Rc<Session>>>,
     pub wins: RefCell<Table<Rc<Win>>>,
     pub requests: RefCell<Table<Entry>>,
     pub messages: RefCell<Table<Reserved>>,
@@ -92,6 +97,8 @@ impl Rank {
         Ok(Rank {
             shared,
             phase: Cell::new(Phase::BeforeInit),
+            initialised: Cell::new(false),
+            finalised: Cell::new(false),
             level: Cell::new(MPI_THREAD_SINGLE),
             world: Rc::new(world),
             alone: Rc::new(alone),
@@ -99,6 +106,7 @@ impl Rank {
             groups: RefCell::new(Table::new(Kind::Group)),
             empty,
             typed: RefCell::default(),
+            sessions: RefCell::new(Table::new(Kind::Session)),
             wins: RefCell::new(Table::new(Kind::Win)),
             requests: RefCell::new(Table::new(Kind::Request)),
             messages: RefCell::new(Table::new(Kind::Message)),
@@ -144,6 +152,17 @@ impl Rank {
             .clone())
     }
 
+    /// The session of a handle.
+    pub(crate) fn session(&self, handle: MPI_Session) -> Out<Rc<Session>> {
+        if handle == MPI_SESSION_NULL {
+            let null = "the session is MPI_SESSION_NULL";
+            return Err(failure(MPI_ERR_SESSION, null));
+        }
+        let number = handle.addr();
+        let found = self.sessions.borrow().get(number).cloned();
+        found.map_err(|why| bad(MPI_ERR_SESSION, "session", number, why))
+    }
+
     /// The window of a handle.
     pub(crate) fn win(&self, handle: MPI_Win) -> Out<Rc<Win>> {
         if handle == MPI_WIN_NULL {
@@ -175,6 +194,8 @@ impl Rank {
             self.comms.borrow().iter().any(has_it) || has_it(&self.world) || has_it(&self.alone);
         let wins = self.wins.borrow();
         used |= wins.iter().any(|win| win.on_error.get() == number);
+        let sessions = self.sessions.borrow();
+        used |= sessions.iter().any(|it| it.on_error.get() == number);
         if !used {
             self.handlers.borrow_mut().remove(number).ok();
         }

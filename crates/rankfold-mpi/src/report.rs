@@ -136,6 +136,10 @@ fn argument(part: &str) -> Option<String> {
     if known.iter().any(|start| part.starts_with(start)) {
         return Some(part.into());
     }
+    // The locked part of a window.
+    if let Some(rank) = part.strip_prefix("part ") {
+        return Some(format!("rank {rank}"));
+    }
     let (number, name) = part
         .split_once(" x ")
         .map_or(("", part), |(number, name)| (number, name));
@@ -260,6 +264,7 @@ mod tests {
         );
         assert_eq!(arguments("send(to 1, tag 0)"), "to 1, tag 0");
         assert_eq!(arguments("barrier"), "");
+        assert_eq!(arguments("lock_exclusive(part 1)"), "rank 1");
         assert_eq!(
             arguments("all_reduce(3 x f64, Max)"),
             "3 x MPI_DOUBLE, MPI_MAX"

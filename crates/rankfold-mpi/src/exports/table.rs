@@ -21,7 +21,7 @@ pub struct Part {
 /// let has = |name| parts.iter().find(|part| part.functions.contains(&name)).map(|part| part.done);
 /// assert_eq!(has("MPI_Allreduce"), Some(true));
 /// assert_eq!(has("MPI_Comm_spawn"), Some(false));
-/// assert_eq!(has("MPI_Session_init"), None);
+/// assert_eq!(has("MPI_File_read"), None);
 /// ```
 pub fn functions() -> Vec<Part> {
     let part = |name, lists: &[&[&'static str]]| Part {
@@ -40,7 +40,12 @@ pub fn functions() -> Vec<Part> {
         ),
         part(
             "messages",
-            &[messages::DONE, persistent::DONE, matched::DONE],
+            &[
+                messages::DONE,
+                persistent::DONE,
+                matched::DONE,
+                further::DONE,
+            ],
         ),
         part("requests", &[requests::DONE]),
         part("statuses", &[statuses::DONE]),
@@ -54,6 +59,7 @@ pub fn functions() -> Vec<Part> {
         part("communicators, names, packing", &[communicators::DONE]),
         part("groups", &[groups::DONE]),
         part("topologies", &[topologies::DONE]),
+        part("sessions", &[sessions::SPECIAL, sessions::DONE]),
         part("windows", &[windows::DONE, one_sided::DONE]),
         part(
             "attributes",
@@ -89,6 +95,8 @@ pub(crate) fn signatures() -> impl Iterator<Item = &'static crate::header::Signa
         communicators::SIGNATURES,
         groups::SIGNATURES,
         topologies::SIGNATURES,
+        further::SIGNATURES,
+        sessions::SIGNATURES,
         windows::SIGNATURES,
         one_sided::SIGNATURES,
         attributes::SIGNATURES,
@@ -125,6 +133,9 @@ pub fn addresses() -> Vec<usize> {
         communicators::addresses(),
         groups::addresses(),
         topologies::addresses(),
+        further::addresses(),
+        sessions::addresses(),
+        vec![(MPI_Session_init as *const ()).addr()],
         windows::addresses(),
         one_sided::addresses(),
         attributes::addresses(),

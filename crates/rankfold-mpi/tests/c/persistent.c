@@ -44,12 +44,12 @@ int main(int argc, char **argv) {
     int sum = 0;
     for (int r = 0; r < size && rank == 0; r++) {
         MPI_Start(&requests[0]);
-        if (r == 0) MPI_Send(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
+        if (r == 0) MPI_Isend(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD, &requests[1]);
         MPI_Wait(&requests[0], &statuses[0]);
         sum += who == statuses[0].MPI_SOURCE && statuses[0].MPI_TAG == 9 ? who + 1 : 1000;
     }
     if (rank > 0) MPI_Send(&rank, 1, MPI_INT, 0, 9, MPI_COMM_WORLD);
-    if (rank == 0) say("any source: %d", sum);
+    if (rank == 0) MPI_Wait(&requests[1], MPI_STATUS_IGNORE), say("any source: %d", sum);
     MPI_Request_free(&requests[0]);
     MPI_Finalize();
     return 0;

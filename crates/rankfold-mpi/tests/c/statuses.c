@@ -32,7 +32,7 @@ int main(int argc, char **argv) {
     int flag;
     MPI_Test_cancelled(&status, &flag);
     say("cancelled: %d", flag);
-    MPI_Status_set_elements(&status, three, 4);
+    MPI_Status_set_elements(&status, MPI_INT, 12);
     MPI_Status_set_cancelled(&status, 1);
     tell("set", &status, MPI_INT);
     tell("set", &status, three);
