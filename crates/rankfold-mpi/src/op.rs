@@ -310,6 +310,7 @@ fn kernel(op: MPI_Op, runs: &[(Basic, u64)]) -> Option<Kernel> {
             (Unsigned, _) => integer!(op, u64),
             (Float, 4) => float!(op, f32),
             (Float, 8) => float!(op, f64),
+            (Float, 16) => crate::extended::kernel(op),
             (Complex, 8) => complex!(op, f32, 8),
             (Complex, _) => complex!(op, f64, 16),
             (Logical, _) if [MPI_LAND, MPI_LOR, MPI_LXOR].contains(&op) => integer!(op, u8),

@@ -7,8 +7,12 @@ use super::collectives::root as root_of;
 use super::persistent::maker;
 use crate::abi::*;
 use crate::collective::Parts;
+use crate::comm::Communicator;
 use crate::datatype::pack::Place;
 use crate::error::{Out, count};
+use crate::memory::Caller;
+use crate::numbers::{self, Call, Ends};
+use crate::op::Fold;
 use crate::plan::Maker;
 use crate::rank::Rank;
 use crate::reduction::{self, Prefix};
@@ -28,6 +32,41 @@ pub(super) fn to_all(
     maker(move |caller, on| {
         reduction::all_reduce(caller, on, prefix, send.clone(), recv.clone(), fold.clone())
     })
+}
+
+/// A reduction that the engine does by itself and whose result comes here; `None` if it does not.
+pub(super) fn at_once(
+    caller: &Caller,
+    on: &Communicator,
+    call: Call,
+    fold: &Fold,
+    (sendbuf, recvbuf, number): (*const c_void, *mut c_void, c_int),
+) -> Out<Option<()>> {
+    let of = fold.datatype;
+    let (send, recv) = (in_place(sendbuf, number, of)?, place(recvbuf, number, of)?);
+    let ends = Ends {
+        send: send.as_ref(),
+        recv: Some(&recv),
+    };
+    numbers::reduce(caller, on, call, fold, &ends).transpose()
+}
+
+/// The same with a root, where alone the result goes.
+fn at_root(
+    caller: &Caller,
+    on: &Communicator,
+    (root, here): (usize, bool),
+    fold: &Fold,
+    (sendbuf, recvbuf, number): (*const c_void, *mut c_void, c_int),
+) -> Out<Option<()>> {
+    let of = fold.datatype;
+    let send = in_place(sendbuf, number, of)?;
+    let recv = here.then(|| place(recvbuf, number, of)).transpose()?;
+    let ends = Ends {
+        send: send.as_ref(),
+        recv: recv.as_ref(),
+    };
+    numbers::reduce(caller, on, Call::Reduce { root }, fold, &ends).transpose()
 }
 
 /// The buffers of a reduce-scatter, whose input is all blocks.
@@ -70,7 +109,10 @@ fn scattered(
 super::persistent::collectives! {
     MPI_Reduce MPI_Ireduce MPI_Reduce_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op, root: c_int,
-    ) |rank, _, on| {
+    ) |rank, caller, on| at once {
+        let (of, fold) = (root_of(on, root)?, fold(rank, op, datatype)?);
+        at_root(caller, on, of, &fold, (sendbuf, recvbuf, count)).transpose()
+    }, or {
         let (root, here) = root_of(on, root)?;
         let fold = fold(rank, op, datatype)?;
         let send = in_place(sendbuf, count, datatype)?;
@@ -79,7 +121,10 @@ super::persistent::collectives! {
     }
     MPI_Scan MPI_Iscan MPI_Scan_init(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: c_int, datatype: MPI_Datatype, op: MPI_Op,
-    ) |rank, _, _on| {
+    ) |rank, caller, on| at once {
+        let fold = fold(rank, op, datatype)?;
+        at_once(caller, on, Call::Scan, &fold, (sendbuf, recvbuf, count)).transpose()
+    }, or {
         to_all(rank, Prefix::Inclusive, (sendbuf, recvbuf), (count, datatype, op))
     }
     MPI_Exscan MPI_Iexscan MPI_Exscan_init(

@@ -1,6 +1,7 @@
 /* Every predefined operator on every datatype it is for. */
 #include "say.h"
 #include <complex.h>
+#include <stdint.h>
 
 #define INTEGERS(TYPE, NAME) do { \
     TYPE in[3] = {(TYPE)(rank + 1), (TYPE)(3 * rank + 5), (TYPE)(rank % 2)}, out[3]; \

@@ -7,7 +7,7 @@ int main(int argc, char **argv) {
     begin(&argc, &argv);
     int per = (BINS + size - 1) / size, *bins, *queue;
     MPI_Win win, counter;
-    MPI_Win_allocate(per * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &bins, &win);
+    MPI_Win_allocate(BINS * sizeof(int), sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &bins, &win);
     for (int i = 0; i < per; i++) bins[i] = 0;
     MPI_Win_fence(0, win);
     unsigned seed = 99 + rank;

@@ -22,8 +22,6 @@ int main(int argc, char **argv) {
     say("fourth: %d", there);
     MPI_Info_get_valuelen(info, "fourth", &length, &there);
     say("fourth: %d", there);
-    MPI_Info_get(info, "third", 2, value, &there);
-    say("cut: %d %s", there, value);
     MPI_Info_dup(info, &twin);
     MPI_Info_delete(info, "first");
     MPI_Info_get_nkeys(info, &n);

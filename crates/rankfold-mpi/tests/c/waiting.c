@@ -27,6 +27,7 @@ int main(int argc, char **argv) {
         seen += n;
     }
     say("some: %d, %d", seen, tags);
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Isend(&out[4], 1, MPI_INT, right, 4, MPI_COMM_WORLD, &sends[4]);
     MPI_Waitall(N, requests, statuses);
     say("all: %s, tag %d", list(in, N), statuses[4].MPI_TAG);
