@@ -88,6 +88,19 @@ const AFTER: &str = "
 #endif
 ";
 
+/// The type of an argument whose size depends on the function.
+fn sized(function: &str, ty: &str) -> String {
+    let (count, displacement) = match function.ends_with("_c") {
+        true => ("MPI_Count", "MPI_Aint"),
+        false => ("c_int", "c_int"),
+    };
+    match ty.rsplit_once(' ').unwrap_or(("", ty)) {
+        (before, "Count") => format!("{before} {count}").trim_start().into(),
+        (before, "Displacement") => format!("{before} {displacement}"),
+        _ => ty.into(),
+    }
+}
+
 /// The declaration of an argument in C.
 fn declaration(name: &str, ty: &str) -> String {
     let ty: String = ty.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -138,7 +151,7 @@ pub fn header() -> String {
     for (name, arguments) in signatures() {
         let arguments: Vec<String> = arguments
             .iter()
-            .map(|(name, ty)| declaration(name.trim_start_matches('_'), ty))
+            .map(|(argument, ty)| declaration(argument.trim_start_matches('_'), &sized(name, ty)))
             .collect();
         let _ = writeln!(text, "int {name}({});", arguments.join(", "));
     }

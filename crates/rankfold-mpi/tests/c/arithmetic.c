@@ -52,9 +52,9 @@ int main(int argc, char **argv) {
     PAIRS(int, MPI_2INT);
     double complex z[2] = {rank + 1 + I, rank * I}, w[2];
     MPI_Allreduce(z, w, 2, MPI_C_DOUBLE_COMPLEX, MPI_SUM, MPI_COMM_WORLD);
-    say("complex: %g %g, %g %g", creal(w[0]), cimag(w[0]), creal(w[1]), cimag(w[1]));
+    say("complex: %g %g, %g %g", creal(w[0]) + 0, cimag(w[0]) + 0, creal(w[1]) + 0, cimag(w[1]) + 0);
     MPI_Allreduce(z, w, 2, MPI_C_DOUBLE_COMPLEX, MPI_PROD, MPI_COMM_WORLD);
-    say("complex: %g %g, %g %g", creal(w[0]), cimag(w[0]), creal(w[1]), cimag(w[1]));
+    say("complex: %g %g, %g %g", creal(w[0]) + 0, cimag(w[0]) + 0, creal(w[1]) + 0, cimag(w[1]) + 0);
     unsigned char bytes[2] = {(unsigned char)(1 << rank % 8), (unsigned char)(255 - rank)}, mask[2];
     MPI_Allreduce(bytes, mask, 2, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
     say("bytes: %d %d", mask[0], mask[1]);
