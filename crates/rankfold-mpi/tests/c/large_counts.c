@@ -1,4 +1,4 @@
-/* Calls with counts of type MPI_Count, which there are since MPI-4. */
+/* Calls with counts of type MPI_Count, which there are since MPI-4: not on openmpi. */
 #include "say.h"
 
 int main(int argc, char **argv) {

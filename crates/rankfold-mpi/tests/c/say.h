@@ -21,6 +21,8 @@ static void say(const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     printf("%02d %03d %s\n", rank, line++, text);
+    /* Longer outputs are torn by other MPIs. */
+    fflush(stdout);
 }
 
 static const char *list(const int *numbers, int count) {

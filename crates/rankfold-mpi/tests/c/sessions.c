@@ -1,4 +1,4 @@
-/* Sessions, which there are since MPI-4: communicators without MPI_Init. */
+/* Sessions, which there are since MPI-4: not on openmpi. */
 #include "say.h"
 
 int main(int argc, char **argv) {
