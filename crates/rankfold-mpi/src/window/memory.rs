@@ -75,7 +75,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// `None` if there is not so much.
+    /// `None` if there is no memory for it.
     pub(crate) fn new(len: usize) -> Option<Memory> {
         const LINE: usize = 64;
         let layout = Layout::from_size_align(len.max(1), LINE).ok()?;
@@ -96,7 +96,7 @@ impl Memory {
 impl Drop for Memory {
     fn drop(&mut self) {
         let at: *mut u8 = ptr::with_exposed_provenance_mut(self.at);
-        // SAFETY: it was allocated with this layout, and nobody has it any more.
+        // SAFETY: it was allocated with this layout, and no rank has it any more.
         unsafe { dealloc(at, self.layout) };
     }
 }

@@ -212,7 +212,7 @@ pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Win) -> Out {
         .map_err(|why| bad(MPI_ERR_WIN, "window", of.addr(), why))
 }
 
-/// Before a rank ends: its memory may go, and nobody accesses it any more.
+/// Before a rank ends: its memory may go, and no other rank accesses it any more.
 pub(crate) fn close_all(rank: &Rank) {
     if let Ok(wins) = rank.wins.try_borrow() {
         wins.iter().for_each(|win| win.own().close());

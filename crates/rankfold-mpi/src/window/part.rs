@@ -14,7 +14,7 @@ pub(crate) struct Part {
     pub size: usize,
     pub unit: usize,
     dynamic: bool,
-    /// Whoever accesses the part holds its lock: accesses of this library come one after the other.
+    /// An access holds this lock: accesses of this library come one after the other.
     state: Mutex<State>,
     _memory: Option<Arc<Memory>>,
 }
@@ -50,7 +50,7 @@ impl Part {
         self.state.lock().expect("no thread panics with it")
     }
 
-    /// From now on nobody accesses the part: its memory may go.
+    /// From now on no rank accesses the part: its memory may go.
     pub(super) fn close(&self) {
         self.lock().closed = true;
     }

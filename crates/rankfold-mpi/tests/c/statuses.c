@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
         say("source: %d", status.MPI_SOURCE == left);
     }
     MPI_Recv(in, 32, MPI_INT, MPI_PROC_NULL, 5, MPI_COMM_WORLD, &status);
-    tell("nobody", &status, MPI_INT);
+    tell("no rank", &status, MPI_INT);
     say("source: %d", status.MPI_SOURCE == MPI_PROC_NULL);
     MPI_Probe(MPI_PROC_NULL, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
     say("probe: %d", status.MPI_SOURCE == MPI_PROC_NULL);
