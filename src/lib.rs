@@ -139,7 +139,7 @@ mod world;
 pub type Rank = usize;
 
 #[doc(hidden)]
-pub use comm::all_reduce_by_hand;
+pub use comm::{Marked, all_reduce_by_hand};
 pub use comm::{
     AtomicWindow, Cartesian, Comm, Fused, Graph, Group, Level, Message, Neighborhood, Order,
     Persistent, ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity,

@@ -23,10 +23,6 @@ use crate::attribute;
 use crate::rank::{Phase, Rank, current, set};
 use crate::report::{self, Known, Stop};
 
-/// What one rank writes often, in cache lines of its own.
-#[repr(align(128))]
-struct Own<T>(T);
-
 /// What all ranks of a run share.
 pub(crate) struct Shared {
     /// The number of the world in this process.
@@ -35,12 +31,15 @@ pub(crate) struct Shared {
     universe: c_int,
     ended: Mutex<Vec<Option<Outcome<(), String>>>>,
     has_ended: Condvar,
-    /// The call that each rank is in, or was in last.
-    calls: Vec<Own<Mutex<&'static str>>>,
+    /// The call that each rank which has ended was in last.
+    calls: Mutex<Vec<&'static str>>,
     remarks: Mutex<Vec<String>>,
     /// The calls that ended ranks.
     stops: Mutex<BTreeMap<usize, Stop>>,
 }
+
+/// What a rank is in before its first call.
+pub(crate) const NO_CALL: &str = "no call";
 
 static TAG_UB: c_int = c_int::MAX;
 static ONE: c_int = 1;
@@ -56,7 +55,7 @@ impl Shared {
             universe: ranks as c_int,
             ended: Mutex::new((0..ranks).map(|_| None).collect()),
             has_ended: Condvar::new(),
-            calls: (0..ranks).map(|_| Own(Mutex::new("no call"))).collect(),
+            calls: Mutex::new(vec![NO_CALL; ranks]),
             remarks: Mutex::default(),
             stops: Mutex::default(),
         }
@@ -71,20 +70,6 @@ impl Shared {
             MPI_LASTUSEDCODE => Some(&LAST_CODE),
             _ => None,
         }
-    }
-
-    /// Notes the call that a rank enters.
-    pub(crate) fn enters(&self, rank: usize, call: &'static str) {
-        *self.calls[rank].0.lock().expect("no thread panics with it") = call;
-    }
-
-    /// The call that a rank is in, or was in last.
-    pub(crate) fn call_of(&self, rank: usize) -> &'static str {
-        let call = self
-            .calls
-            .get(rank)
-            .map(|call| *call.0.lock().expect("no thread panics with it"));
-        call.unwrap_or("no call")
     }
 
     pub(crate) fn remark(&self, what: String) {
@@ -236,12 +221,10 @@ fn settle(shared: &Shared, report: &Report<(), String>) -> Result<(), Failed> {
         .chain(report::left(report))
         .for_each(|remark| eprintln!("{remark}"));
     let stops = shared.stops.lock().expect("no thread panics with it");
-    let calls = (0..report.outcomes.len())
-        .map(|rank| shared.call_of(rank))
-        .collect();
+    let calls = shared.calls.lock().expect("no thread panics with it");
     let known = Known {
         stops: &stops,
-        calls,
+        calls: calls.clone(),
     };
     report::failure(report, &known).map_or(Ok(()), |why| Err(Failed(why)))
 }
@@ -317,6 +300,8 @@ fn said(payload: &(dyn Any + Send)) -> String {
 
 /// Ends the rank for all others.
 fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
+    let call = rank.call.get();
+    rank.shared.calls.lock().expect("no thread panics with it")[rank.me()] = call;
     Seats::end(&rank.world.comm, why);
     attribute::forget(rank);
 }

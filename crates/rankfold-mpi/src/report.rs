@@ -7,7 +7,6 @@ use rankfold::error::{Deadlock, Mismatch, Stuck};
 use rankfold::{Lost, Outcome, Report};
 
 use crate::error::Failure;
-use crate::p2p::HEAD;
 
 /// Where and why a call ended its rank.
 #[derive(Clone, Debug)]
@@ -228,7 +227,7 @@ fn lost(it: &Lost) -> String {
         .next()
         .and_then(|number| number.parse().ok());
     let bytes = bytes.map_or_else(String::new, |bytes| {
-        format!(" of {} bytes", bytes.saturating_sub(HEAD))
+        format!(" of {bytes} bytes")
     });
     format!(
         "rank {} sent a message{bytes} to rank {} with tag {} that was never received",
