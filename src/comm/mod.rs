@@ -120,12 +120,12 @@ mod levels;
 
 #[doc(hidden)]
 pub use by_hand::all_reduce_by_hand;
-#[doc(hidden)]
-pub use marked::Marked;
 pub use cartesian::{Cartesian, even_grid};
 pub use fused::Fused;
 pub use graph::Graph;
 pub use group::{Group, Similarity};
+#[doc(hidden)]
+pub use marked::Marked;
 pub use neighborhood::Neighborhood;
 pub use order::{Order, Survivors};
 pub use persistent::Persistent;

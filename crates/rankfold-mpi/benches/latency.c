@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WARM = 20000, BLOCKS = 9 };
+enum { WARM = 20000, BLOCKS = 7 };
 
 static void pin(int rank) {
     char *list = getenv("LATENCY_CPUS");
@@ -75,7 +75,7 @@ static void measure(const char *name, void (*call)(int, int), int bytes, int cal
 
 int main(int argc, char **argv) {
     /* Fewer calls for what counts instructions. */
-    int calls = argc > 1 ? atoi(argv[1]) : 200000;
+    int calls = argc > 1 ? atoi(argv[1]) : 50000;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     pin(rank);

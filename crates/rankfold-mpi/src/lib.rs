@@ -22,6 +22,7 @@ mod collective;
 mod comm;
 mod datatype;
 mod error;
+mod explore;
 pub mod exports;
 mod graph;
 mod group;
@@ -31,6 +32,8 @@ mod launch;
 mod line;
 mod memory;
 mod op;
+#[cfg(feature = "exports")]
+pub mod output;
 mod p2p;
 mod plan;
 #[cfg(feature = "exports")]
@@ -39,12 +42,16 @@ mod rank;
 mod reduction;
 mod report;
 mod request;
+mod settings;
 mod topology;
+mod trace;
 #[cfg(feature = "exports")]
 pub mod watch;
 
 pub use header::header;
-pub use launch::{Failed, Program, launch, run};
+pub use launch::{Failed, Program, run};
+pub use rankfold::testing::{Explored, MessageOrder};
+pub use settings::{launch, test};
 
 /// Defines tests that run on each of some numbers of ranks.
 ///

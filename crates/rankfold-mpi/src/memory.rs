@@ -42,18 +42,12 @@ pub(crate) fn put(bytes: &[u8], to: &mut [Byte]) {
 
 #[cold]
 fn null_read() -> Failure {
-    failure(
-        MPI_ERR_BUFFER,
-        "a buffer that is read is a null pointer",
-    )
+    failure(MPI_ERR_BUFFER, "a buffer that is read is a null pointer")
 }
 
 #[cold]
 fn null_write() -> Failure {
-    failure(
-        MPI_ERR_BUFFER,
-        "a buffer that is written is a null pointer",
-    )
+    failure(MPI_ERR_BUFFER, "a buffer that is written is a null pointer")
 }
 
 /// What the program promises for the call in progress.
@@ -186,7 +180,9 @@ impl Caller {
         }
         // SAFETY: by the caller's promise there are that many bytes, which nothing else accesses during the call; as
         // `Byte`s they need not be initialised.
-        Ok(f(unsafe { slice::from_raw_parts_mut(to.cast::<Byte>(), len) }))
+        Ok(f(unsafe {
+            slice::from_raw_parts_mut(to.cast::<Byte>(), len)
+        }))
     }
 
     /// Copies bytes into a buffer.

@@ -184,12 +184,7 @@ fn unusual_buffer(at: *mut c_void, number: c_int, of: &Datatype) -> Out<Buffer<'
 }
 
 /// Fills a buffer from a message, if that fits and has the same signature.
-pub(crate) fn decode(
-    caller: &Caller,
-    sent: Signature,
-    message: &[Byte],
-    into: &Buffer<'_>,
-) -> Out {
+pub(crate) fn decode(caller: &Caller, sent: Signature, message: &[Byte], into: &Buffer<'_>) -> Out {
     if message.len() > into.bytes() {
         into.unpack(caller, &message[..into.bytes()])?;
         return Err(failure(

@@ -73,7 +73,8 @@ pub(crate) fn name_of(number: c_int) -> &'static str {
     found.map_or("a signal", |(_, name)| name)
 }
 
-fn flush() {
+/// Writes what the C library has buffered.
+pub(crate) fn flush() {
     // SAFETY: null flushes all streams.
     unsafe { fflush(std::ptr::null_mut()) };
 }
@@ -176,6 +177,11 @@ pub fn handle_signals() {
         // SAFETY: the handler takes the three arguments that the flag asks for.
         unsafe { sigaction(number, &action, std::ptr::null_mut()) };
     }
+}
+
+/// The rank of this thread; 0 on a thread that is none.
+pub fn rank() -> usize {
+    current().map_or(0, |rank| rank.me())
 }
 
 /// Gives the thread of a rank a stack for signals, which tells a full stack too. It is never freed.

@@ -32,7 +32,9 @@ impl Buffer<'_> {
     /// Its elements where they are, if they lie there as in a message.
     #[inline]
     pub(crate) fn lent<'c>(&self, caller: &'c Caller) -> Option<Out<&'c [Byte]>> {
-        self.of.is_dense().then(|| caller.lend(self.at, self.bytes()))
+        self.of
+            .is_dense()
+            .then(|| caller.lend(self.at, self.bytes()))
     }
 
     /// Appends its elements to a message.

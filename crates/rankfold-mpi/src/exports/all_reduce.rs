@@ -7,8 +7,8 @@ use super::persistent;
 use super::reductions::to_all;
 use crate::abi::*;
 use crate::arithmetic::Arithmetic;
-use crate::comm::Communicator;
 use crate::collective::same;
+use crate::comm::Communicator;
 use crate::error::{Out, require};
 use crate::memory::Caller;
 use crate::p2p::buffer;
@@ -29,7 +29,11 @@ fn all_reduce(rank: &Rank, caller: &Caller, on: &Communicator, arguments: Argume
         MPI_IN_PLACE => None,
         from => Some(buffer(from, count, &fold.of)?),
     };
-    require(!send.is_some_and(|send| send.is_at(&into)), MPI_ERR_BUFFER, same)?;
+    require(
+        !send.is_some_and(|send| send.is_at(&into)),
+        MPI_ERR_BUFFER,
+        same,
+    )?;
     arithmetic.all_reduce(caller, on, send, into)
 }
 
