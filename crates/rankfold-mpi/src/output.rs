@@ -98,7 +98,8 @@ pub fn forget() {
     output.held = output.held.take().map(|_| Vec::new());
 }
 
-/// Writes everything: lines that were held back, and lines without an end, which get one unless there is a single one.
+/// Writes everything: lines that were held back, and lines without an end, which get one unless there is a single one on
+/// the output alone.
 pub fn finish() {
     crate::process::flush();
     let mut output = output();
@@ -106,7 +107,7 @@ pub fn finish() {
         .filter(|stream| !output.begun[*stream].is_empty())
         .collect();
     for stream in &open {
-        if open.len() > 1 || output.is_labelled {
+        if open.len() > 1 || output.is_labelled || stream % STREAMS == 2 {
             output.begun[*stream].push(b'\n');
         }
         output.put(*stream);
