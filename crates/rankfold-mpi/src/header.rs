@@ -105,6 +105,18 @@ fn pointer(ty: &str) -> String {
     }
 }
 
+/// The name of an argument, which is no word of C++.
+fn argument(name: &str) -> String {
+    const WORDS: [&str; 7] = [
+        "new", "delete", "this", "class", "operator", "template", "private",
+    ];
+    let name = name.trim_start_matches('_');
+    match WORDS.contains(&name) {
+        true => format!("{name}_"),
+        false => name.into(),
+    }
+}
+
 /// The text of `mpi.h`.
 pub fn header() -> String {
     let mut text = String::from(BEFORE);
@@ -125,7 +137,7 @@ pub fn header() -> String {
     for (name, arguments) in signatures() {
         let arguments: Vec<String> = arguments
             .iter()
-            .map(|(name, ty)| declaration(name.trim_start_matches('_'), ty))
+            .map(|(name, ty)| declaration(&argument(name), ty))
             .collect();
         let _ = writeln!(text, "int {name}({});", arguments.join(", "));
     }

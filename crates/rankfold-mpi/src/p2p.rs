@@ -337,7 +337,7 @@ pub(crate) fn recv(
     let From(Some(source), tag) = from else {
         return Ok(Stat::NO_PROC);
     };
-    if !into.of.is_dense() {
+    if !into.is_lent() {
         return recv_packed(rank, caller, into, (source, tag), comm);
     }
     let received = caller.lend_mut(into.at, into.bytes(), |elements| {

@@ -42,6 +42,7 @@ struct SignalStack {
     len: usize,
 }
 
+const SS_DISABLE: c_int = 2;
 const SA_SIGINFO: c_int = 4;
 const SA_ONSTACK: c_int = 0x0800_0000;
 
@@ -184,18 +185,45 @@ pub fn rank() -> usize {
     current().map_or(0, |rank| rank.me())
 }
 
-/// Gives the thread of a rank a stack for signals, which tells a full stack too. It is never freed.
-pub fn prepare_thread() {
-    let here = 0u8;
-    TOP.set((&raw const here).addr());
-    let room = vec![0u128; 1 << 15].leak();
-    let stack = SignalStack {
-        at: room.as_mut_ptr().cast(),
-        flags: 0,
-        len: size_of_val(room),
-    };
-    // SAFETY: the memory is this thread's alone from now on.
-    unsafe { sigaltstack(&stack, std::ptr::null_mut()) };
+/// The stack of a thread for signals, which tells a full stack too. A rank that never returns keeps it.
+pub struct ForSignals {
+    room: Vec<u128>,
+}
+
+impl ForSignals {
+    /// Gives the thread of a rank such a stack.
+    pub fn new() -> ForSignals {
+        let here = 0u8;
+        TOP.set((&raw const here).addr());
+        let mut room = vec![0u128; 1 << 15];
+        let stack = SignalStack {
+            at: room.as_mut_ptr().cast(),
+            flags: 0,
+            len: size_of_val(&room[..]),
+        };
+        // SAFETY: the memory is this thread's alone until the stack is taken away.
+        unsafe { sigaltstack(&stack, std::ptr::null_mut()) };
+        ForSignals { room }
+    }
+}
+
+impl Default for ForSignals {
+    fn default() -> Self {
+        ForSignals::new()
+    }
+}
+
+impl Drop for ForSignals {
+    fn drop(&mut self) {
+        TOP.set(0);
+        let none = SignalStack {
+            at: std::ptr::null_mut(),
+            flags: SS_DISABLE,
+            len: self.room.len(),
+        };
+        // SAFETY: the thread has none from here on, and is not on it: no handler of a signal returns here.
+        unsafe { sigaltstack(&none, std::ptr::null_mut()) };
+    }
 }
 
 /// The addresses of these functions, so that a program that loads others links to them.

@@ -143,3 +143,30 @@ fn no_folder_is_left_behind() {
         );
     }
 }
+
+#[test]
+fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
+    let place = folder("cpp");
+    if Command::new("c++").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("hello.cpp"), place.join("hello"));
+    let text_of = "#include <mpi.h>\n#include <cstdio>\n\
+        int main(int argc, char **argv) {\n  int rank;\n  MPI_Init(&argc, &argv);\n\
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  std::printf(\"rank \");\n  std::printf(\"%d\\n\", rank);\n\
+        MPI_Finalize();\n}\n";
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler
+        .env("RANKFOLD_CC", "c++")
+        .arg("-Wall")
+        .arg(&source)
+        .arg("-o")
+        .arg(&program);
+    assert!(made.status().unwrap().success());
+    let output = text(&run(&["-n", "3", "--label"], &program, &[]).stdout);
+    let mut lines: Vec<&str> = output.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0] rank 0", "[1] rank 1", "[2] rank 2"]);
+}

@@ -29,12 +29,18 @@ impl Buffer<'_> {
         self.count * self.of.size
     }
 
-    /// Its elements where they are, if they lie there as in a message.
+    /// Whether its elements are sent from where they are, or received there: if they lie there as in a message. Very long
+    /// ones are packed, which tells if there is no memory for them.
+    #[inline]
+    pub(crate) fn is_lent(&self) -> bool {
+        const MOST: usize = 1 << 32;
+        self.of.is_dense() && self.bytes() <= MOST
+    }
+
+    /// Its elements where they are.
     #[inline]
     pub(crate) fn lent<'c>(&self, caller: &'c Caller) -> Option<Out<&'c [Byte]>> {
-        self.of
-            .is_dense()
-            .then(|| caller.lend(self.at, self.bytes()))
+        self.is_lent().then(|| caller.lend(self.at, self.bytes()))
     }
 
     /// Appends its elements to a message.

@@ -77,7 +77,7 @@ fn run_object(arguments: &Arguments, mut object: Object) -> Result<(), String> {
 /// The `main` of all ranks: each calls that of its copy.
 fn main_of(copies: Copies) -> impl Fn() -> ExitCode + Send + Sync + 'static {
     move || {
-        rankfold_mpi::process::prepare_thread();
+        let _stack = rankfold_mpi::process::ForSignals::new();
         let code = copies.call_main(rankfold_mpi::process::rank());
         u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
     }

@@ -8,6 +8,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::{env, fs};
 
 unsafe extern "C" {
@@ -18,6 +19,9 @@ unsafe extern "C" {
 
 /// Resolve all names now; they are this object's alone.
 const NOW: c_int = 2;
+
+/// The arguments of all ranks, which programs may keep.
+static KEPT: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
 
 type Main = extern "C" fn(c_int, *const *mut c_char) -> c_int;
 
@@ -123,10 +127,12 @@ impl Drop for Object {
 impl Copies {
     /// Calls `main` of a copy.
     pub fn call_main(&self, copy: usize) -> c_int {
-        let own: Vec<CString> = self.arguments.clone();
-        let mut pointers: Vec<*mut c_char> = own.into_iter().map(CString::into_raw).collect();
+        let bytes = self.arguments.iter().map(|text| text.as_bytes_with_nul());
+        let mut own: Vec<Vec<u8>> = bytes.map(<[u8]>::to_vec).collect();
+        let places = own.iter_mut().map(|text| text.as_mut_ptr().cast());
+        let mut pointers: Vec<*mut c_char> = places.collect();
         pointers.push(std::ptr::null_mut());
-        // The strings are not freed: the program may keep them.
+        KEPT.lock().expect("no thread panics with it").extend(own);
         self.mains[copy](self.arguments.len() as c_int, pointers.as_ptr())
     }
 }
