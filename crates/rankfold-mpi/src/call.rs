@@ -37,6 +37,7 @@ pub(crate) fn is_finalised(rank: Option<&Rank>) -> bool {
 }
 
 /// Runs a call on a communicator, or on none.
+#[inline(always)]
 pub(crate) fn enter(
     name: &'static str,
     on: MPI_Comm,
@@ -48,17 +49,16 @@ pub(crate) fn enter(
     };
     let outcome = match rank.phase.get() {
         Phase::Running => {
-            rank.shared.enters(rank.me(), name);
+            rank.call.set(name);
             run(&rank, name, |rank| {
-                let has_freed = !rank.freed.borrow().is_empty();
-                if has_freed {
+                if rank.has_freed() {
                     crate::request::sweep_freed(rank, caller)?;
                 }
-                let result = body(rank);
-                if has_freed && result.is_ok() {
+                body(rank)?;
+                if rank.has_freed() {
                     crate::request::sweep_freed(rank, caller)?;
                 }
-                result
+                Ok(())
             })
         }
         _ => Err(out_of_phase(&rank)),
@@ -89,12 +89,18 @@ pub(crate) fn enter_anywhere(
     }
 }
 
+#[inline]
 fn run(rank: &Rank, name: &'static str, body: impl FnOnce(&Rank) -> Out) -> Out {
     match catch_unwind(AssertUnwindSafe(|| body(rank))) {
         Ok(result) => result,
         // The panic must not go on through the program's frames, which may be those of C.
-        Err(payload) => abort(rank, name, failure(MPI_ERR_INTERN, said(&*payload))),
+        Err(payload) => panicked(rank, name, &*payload),
     }
+}
+
+#[cold]
+fn panicked(rank: &Rank, name: &'static str, payload: &(dyn Any + Send)) -> ! {
+    abort(rank, name, failure(MPI_ERR_INTERN, said(payload)))
 }
 
 fn said(payload: &(dyn Any + Send)) -> String {
@@ -104,6 +110,7 @@ fn said(payload: &(dyn Any + Send)) -> String {
 }
 
 /// A call on a thread that is no rank.
+#[cold]
 fn stray(name: &str) -> c_int {
     let ranks =
         "MPI is called on the thread that called MPI_Init: MPI_THREAD_MULTIPLE is not provided";
@@ -111,6 +118,7 @@ fn stray(name: &str) -> c_int {
     MPI_ERR_OTHER
 }
 
+#[cold]
 fn out_of_phase(rank: &Rank) -> Failure {
     let when = match (rank.finalised.get(), rank.phase.get()) {
         (true, _) => "after MPI_Finalize",
@@ -197,7 +205,7 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         eprintln!("{NAME}: {error}");
         return error.class;
     }
-    rank.shared.enters(rank.me(), NAME);
+    rank.call.set(NAME);
     let freed = crate::request::sweep_freed(&rank, caller);
     let deleted = freed.and(crate::attribute::delete_all(caller, &*rank.alone));
     crate::window::close_all(&rank);
@@ -211,6 +219,7 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
 }
 
 /// What becomes of an error: as the error handler of the communicator says.
+#[cold]
 fn failed(
     rank: &Rank,
     call: &'static str,

@@ -131,6 +131,18 @@ fn pointer(ty: &str) -> String {
     }
 }
 
+/// The name of an argument, which is no word of C++.
+fn argument(name: &str) -> String {
+    const WORDS: [&str; 7] = [
+        "new", "delete", "this", "class", "operator", "template", "private",
+    ];
+    let name = name.trim_start_matches('_');
+    match WORDS.contains(&name) {
+        true => format!("{name}_"),
+        false => name.into(),
+    }
+}
+
 /// The text of `mpi.h`.
 pub fn header() -> String {
     let mut text = String::from(BEFORE);
@@ -151,7 +163,7 @@ pub fn header() -> String {
     for (name, arguments) in signatures() {
         let arguments: Vec<String> = arguments
             .iter()
-            .map(|(argument, ty)| declaration(argument.trim_start_matches('_'), &sized(name, ty)))
+            .map(|(argument, ty)| declaration(&self::argument(argument), &sized(name, ty)))
             .collect();
         let _ = writeln!(text, "int {name}({});", arguments.join(", "));
     }

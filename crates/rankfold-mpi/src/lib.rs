@@ -22,6 +22,7 @@ mod collective;
 mod comm;
 mod datatype;
 mod error;
+mod explore;
 pub mod exports;
 mod extended;
 mod graph;
@@ -33,6 +34,8 @@ mod line;
 mod memory;
 mod numbers;
 mod op;
+#[cfg(feature = "exports")]
+pub mod output;
 mod p2p;
 mod plan;
 #[cfg(feature = "exports")]
@@ -42,13 +45,17 @@ mod reduction;
 mod report;
 mod request;
 mod session;
+mod settings;
 mod topology;
+mod trace;
 #[cfg(feature = "exports")]
 pub mod watch;
 mod window;
 
 pub use header::header;
-pub use launch::{Failed, Program, launch, run};
+pub use launch::{Failed, Program, run};
+pub use rankfold::testing::{Explored, MessageOrder};
+pub use settings::{launch, test};
 
 /// Defines tests that run on each of some numbers of ranks.
 ///

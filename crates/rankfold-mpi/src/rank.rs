@@ -14,7 +14,7 @@ use crate::attribute::TypeAttributes;
 use crate::comm::Communicator;
 use crate::error::{Out, bad, failure};
 use crate::handle::{Kind, Table};
-use crate::launch::Shared;
+use crate::launch::{NO_CALL, Shared};
 use crate::memory::Byte;
 use crate::op::Op;
 use crate::p2p::Reserved;
@@ -41,6 +41,8 @@ pub(crate) struct Rank {
     /// Whether it has called `MPI_Init`, and `MPI_Finalize`: sessions do without.
     pub initialised: Cell<bool>,
     pub finalised: Cell<bool>,
+    /// The call that it is in, or was in last.
+    pub call: Cell<&'static str>,
     pub level: Cell<c_int>,
     pub world: Rc<Communicator>,
     pub alone: Rc<Communicator>,
@@ -76,6 +78,7 @@ thread_local! {
 }
 
 /// The rank of this thread.
+#[inline]
 pub(crate) fn current() -> Option<Rc<Rank>> {
     RANK.try_with(|rank| rank.borrow().clone()).ok().flatten()
 }
@@ -99,6 +102,7 @@ impl Rank {
             phase: Cell::new(Phase::BeforeInit),
             initialised: Cell::new(false),
             finalised: Cell::new(false),
+            call: Cell::new(NO_CALL),
             level: Cell::new(MPI_THREAD_SINGLE),
             world: Rc::new(world),
             alone: Rc::new(alone),
@@ -124,14 +128,23 @@ impl Rank {
     }
 
     /// Its number in `MPI_COMM_WORLD`.
+    #[inline]
     pub(crate) fn me(&self) -> usize {
         self.world.comm.rank()
     }
 
     /// The communicator of a handle.
+    #[inline(always)]
     pub(crate) fn comm(&self, handle: MPI_Comm) -> Out<Rc<Communicator>> {
         match handle {
             MPI_COMM_WORLD => Ok(self.world.clone()),
+            _ => self.other_comm(handle),
+        }
+    }
+
+    #[inline(never)]
+    fn other_comm(&self, handle: MPI_Comm) -> Out<Rc<Communicator>> {
+        match handle {
             MPI_COMM_SELF => Ok(self.alone.clone()),
             MPI_COMM_NULL => Err(failure(MPI_ERR_COMM, "the communicator is MPI_COMM_NULL")),
             _ => {
@@ -199,6 +212,12 @@ impl Rank {
         if !used {
             self.handlers.borrow_mut().remove(number).ok();
         }
+    }
+
+    /// Whether there are receives and collectives that were freed before they were over.
+    #[inline]
+    pub(crate) fn has_freed(&self) -> bool {
+        !self.freed.borrow().is_empty()
     }
 
     /// Lends a buffer that is used again.

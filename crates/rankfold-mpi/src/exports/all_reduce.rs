@@ -2,15 +2,17 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::arguments::{fold, in_place, place};
+use super::arguments::fold;
 use super::persistent;
 use super::reductions::{at_once, to_all};
 use crate::abi::*;
 use crate::arithmetic::Arithmetic;
+use crate::collective::same;
 use crate::comm::Communicator;
-use crate::error::Out;
+use crate::error::{Out, require};
 use crate::memory::Caller;
 use crate::numbers::Call;
+use crate::p2p::buffer;
 use crate::rank::Rank;
 use crate::reduction::Prefix;
 
@@ -32,11 +34,17 @@ fn all_reduce(rank: &Rank, caller: &Caller, on: &Communicator, arguments: Argume
         let maker = to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))?;
         return persistent::call(rank, caller, on, &maker);
     };
-    let (send, into) = (
-        in_place(sendbuf, count, datatype)?,
-        place(recvbuf, count, datatype)?,
-    );
-    arithmetic.all_reduce(caller, on, send.as_ref(), &into)
+    let into = buffer(recvbuf, count, &fold.of)?;
+    let send = match sendbuf.cast_mut() {
+        MPI_IN_PLACE => None,
+        from => Some(buffer(from, count, &fold.of)?),
+    };
+    require(
+        !send.is_some_and(|send| send.is_at(&into)),
+        MPI_ERR_BUFFER,
+        same,
+    )?;
+    arithmetic.all_reduce(caller, on, send, into)
 }
 
 super::calls! {

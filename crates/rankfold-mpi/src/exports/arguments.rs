@@ -12,6 +12,7 @@ use crate::p2p::{Stat, buffer};
 use crate::rank::Rank;
 
 /// A buffer of a call.
+#[inline(always)]
 pub(super) fn place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Out<Place> {
     let of = datatype::committed(of)?;
     let checked = buffer(at.cast_mut(), number, &of)?;
@@ -28,6 +29,7 @@ pub(super) fn in_place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Ou
 }
 
 /// A reduction by an operator.
+#[inline(always)]
 pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold> {
     let operator = op::of(rank, op)?;
     let of = datatype::committed(datatype)?;
@@ -39,6 +41,7 @@ pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold>
 }
 
 /// Writes what is told of a message, unless it is ignored.
+#[inline]
 pub(super) fn status(caller: &Caller, to: *mut MPI_Status, stat: &Stat) {
     caller.write_if(to, stat.status(MPI_SUCCESS));
 }

@@ -85,10 +85,10 @@ macro_rules! calls {
         #[cfg_attr(feature = "exports", unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {
             // SAFETY: who calls this function promises what the head of `exports` says.
-            let caller = unsafe { $crate::memory::Caller::new() };
+            let caller = &unsafe { $crate::memory::Caller::new() };
             let on = [$($comm.cast(),)? $crate::abi::MPI_COMM_NULL][0];
-            $crate::call::enter(stringify!($name), on, &caller, |rank| {
-                let ($rank, $caller) = (rank, &caller);
+            $crate::call::enter(stringify!($name), on, caller, move |rank| {
+                let ($rank, $caller) = (rank, caller);
                 $body
             })
         })*
