@@ -66,10 +66,10 @@ super::calls! {
     fn MPI_Request_get_status_all(count: c_int, requests: *const MPI_Request, there: *mut c_int, statuses: *mut MPI_Status) |rank, caller| {
         let all: Option<Vec<Stat>> = looks(rank, caller, count, requests)?.into_iter().collect();
         caller.write(there, flag(all.is_some()))?;
-        let all = all.unwrap_or_default().into_iter().enumerate();
+        let all = all.unwrap_or_default().into_iter();
         match statuses.is_null() {
             true => Ok(()),
-            false => all.map(|(at, stat)| caller.write_at(statuses, at, stat.status(MPI_SUCCESS))).collect(),
+            false => caller.write_all(statuses, all.map(|stat| stat.status(MPI_SUCCESS))),
         }
     }
     fn MPI_Request_get_status_any(count: c_int, requests: *const MPI_Request, index: *mut c_int, there: *mut c_int, status: *mut MPI_Status) |rank, caller| {

@@ -37,10 +37,10 @@ pub(super) fn to_all(
 }
 
 /// Refuses counts that the program's function cannot be told.
-fn check_count(fold: &Fold, number: i64) -> Out {
+fn check_count(fold: &Fold, number: impl Into<i64>) -> Out {
     let own = matches!(fold.operator, Operator::Own(_));
     let most = i64::from(c_int::MAX);
-    require(!own || number <= most, MPI_ERR_COUNT, || {
+    require(!own || number.into() <= most, MPI_ERR_COUNT, || {
         format!("the operator's function takes up to {most} elements at a time")
     })
 }
@@ -127,7 +127,7 @@ super::sizes::both_sizes! {
     }, or {
         let (root, here) = root_of(on, root)?;
         let fold = fold(rank, op, datatype)?;
-        check_count(&fold, count.into())?;
+        check_count(&fold, count)?;
         let send = in_place(sendbuf, count, datatype)?;
         let recv = here.then(|| place(recvbuf, count, datatype)).transpose()?;
         maker(move |caller, on| reduction::reduce(caller, on, root, send.clone(), recv.clone(), fold.clone()))

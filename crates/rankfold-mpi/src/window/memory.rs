@@ -124,7 +124,7 @@ mod tests {
                 let mut part = vec![Byte::ZERO; len];
                 caller.load(memory.start() + at, &mut part);
                 assert_eq!(crate::memory::known(&part), sent);
-                caller.store(&vec![Byte::ZERO; 64], memory.start());
+                caller.store(&[Byte::ZERO; 64], memory.start());
             }
         }
     }

@@ -4,16 +4,20 @@
 #include <stdint.h>
 
 static unsigned hash;
+static char line[1024];
 
-/* Rank 0 prints the results, and every rank a number that stands for its own. */
-static void tell(const char *format, ...) {
-    char text[256];
+static void add(const char *format, ...) {
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text, sizeof text, format, arguments);
+    vsnprintf(line + strlen(line), sizeof line - strlen(line), format, arguments);
     va_end(arguments);
-    for (const char *at = text; *at; at++) hash = hash * 31 + *at;
-    if (rank == 0) say("%s", text);
+}
+
+/* Rank 0 prints the results, and every rank in the end a number that stands for its own. */
+static void tell(const char *name) {
+    for (const char *at = line; *at; at++) hash = hash * 31 + *at;
+    if (rank == 0) say("%s:%s", name, line);
+    line[0] = 0;
 }
 
 #define INTEGERS(TYPE, NAME) do { \
@@ -21,24 +25,27 @@ static void tell(const char *format, ...) {
     MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX, MPI_BAND, MPI_BOR, MPI_BXOR, MPI_LAND, MPI_LOR, MPI_LXOR}; \
     for (int i = 0; i < 10; i++) { \
         MPI_Allreduce(in, out, 3, NAME, ops[i], MPI_COMM_WORLD); \
-        tell(#NAME " %d: %lld %lld %lld", i, (long long)out[0], (long long)out[1], (long long)out[2]); \
-    } } while (0)
+        add(" %lld %lld %lld", (long long)out[0], (long long)out[1], (long long)out[2]); \
+    } \
+    tell(#NAME); } while (0)
 
 #define FLOATS(TYPE, NAME) do { \
     TYPE in[2] = {rank + (TYPE)0.5, 2 - rank}, out[2]; \
     MPI_Op ops[] = {MPI_SUM, MPI_PROD, MPI_MIN, MPI_MAX}; \
     for (int i = 0; i < 4; i++) { \
         MPI_Allreduce(in, out, 2, NAME, ops[i], MPI_COMM_WORLD); \
-        tell(#NAME " %d: %g %g", i, (double)out[0], (double)out[1]); \
-    } } while (0)
+        add(" %g %g", (double)out[0], (double)out[1]); \
+    } \
+    tell(#NAME); } while (0)
 
 #define PAIRS(TYPE, NAME) do { \
     struct { TYPE value; int place; } in[2] = {{(TYPE)((rank * 5) % 3), rank}, {(TYPE)(rank / 2), 9 - rank}}, out[2]; \
     MPI_Op ops[] = {MPI_MINLOC, MPI_MAXLOC}; \
     for (int i = 0; i < 2; i++) { \
         MPI_Allreduce(in, out, 2, NAME, ops[i], MPI_COMM_WORLD); \
-        tell(#NAME " %d: %g %d, %g %d", i, (double)out[0].value, out[0].place, (double)out[1].value, out[1].place); \
-    } } while (0)
+        add(" %g %d %g %d", (double)out[0].value, out[0].place, (double)out[1].value, out[1].place); \
+    } \
+    tell(#NAME); } while (0)
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
@@ -65,14 +72,14 @@ int main(int argc, char **argv) {
     PAIRS(int, MPI_2INT);
     double complex z[2] = {rank + 1 + I, rank * I}, w[2];
     MPI_Allreduce(z, w, 2, MPI_C_DOUBLE_COMPLEX, MPI_SUM, MPI_COMM_WORLD);
-    tell("complex: %g %g, %g %g", creal(w[0]) + 0, cimag(w[0]) + 0, creal(w[1]) + 0, cimag(w[1]) + 0);
+    add(" %g %g %g %g", creal(w[0]) + 0, cimag(w[0]) + 0, creal(w[1]) + 0, cimag(w[1]) + 0);
     MPI_Allreduce(z, w, 2, MPI_C_DOUBLE_COMPLEX, MPI_PROD, MPI_COMM_WORLD);
-    tell("complex: %g %g, %g %g", creal(w[0]) + 0, cimag(w[0]) + 0, creal(w[1]) + 0, cimag(w[1]) + 0);
+    add(" %g %g %g %g", creal(w[0]) + 0, cimag(w[0]) + 0, creal(w[1]) + 0, cimag(w[1]) + 0);
     unsigned char bytes[2] = {(unsigned char)(1 << rank % 8), (unsigned char)(255 - rank)}, mask[2];
     MPI_Allreduce(bytes, mask, 2, MPI_BYTE, MPI_BOR, MPI_COMM_WORLD);
-    tell("bytes: %d %d", mask[0], mask[1]);
+    add(" %d %d", mask[0], mask[1]);
     MPI_Allreduce(bytes, mask, 2, MPI_BYTE, MPI_BAND, MPI_COMM_WORLD);
-    tell("bytes: %d %d", mask[0], mask[1]);
+    add(" %d %d", mask[0], mask[1]);
     say("all: %u", hash);
     MPI_Finalize();
     return 0;
