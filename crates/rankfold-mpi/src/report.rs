@@ -167,7 +167,7 @@ fn arguments(call: &str) -> String {
 }
 
 /// Calls of the engine that are one call of MPI each. Collectives that move data are not: many calls are made of them.
-const CALLS: [(&str, &str); 14] = [
+const CALLS: [(&str, &str); 16] = [
     ("send", "MPI_Send"),
     ("ssend", "MPI_Ssend"),
     ("isend", "MPI_Isend"),
@@ -181,6 +181,8 @@ const CALLS: [(&str, &str); 14] = [
     ("iprobe_matched", "MPI_Improbe"),
     ("all_reduce", "MPI_Allreduce"),
     ("wait", "MPI_Wait"),
+    ("wait for irecv", "MPI_Wait"),
+    ("test of irecv", "MPI_Test"),
     ("wait_any", "MPI_Waitany"),
 ];
 
@@ -316,5 +318,9 @@ mod tests {
             "MPI_Recv(from any, tag 3)"
         );
         assert_eq!(in_mpi("ibarrier"), "ibarrier");
+        assert_eq!(
+            in_mpi("test of irecv(from any, tag any)"),
+            "MPI_Test(from any, tag any)"
+        );
     }
 }
