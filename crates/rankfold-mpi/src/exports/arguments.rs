@@ -20,14 +20,6 @@ pub(super) fn place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Out<P
     Ok(Place { at, count, of })
 }
 
-/// A buffer that may be `MPI_IN_PLACE`, which is `None`.
-pub(super) fn in_place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Out<Option<Place>> {
-    match at.cast_mut() == MPI_IN_PLACE {
-        true => Ok(None),
-        false => place(at, number, of).map(Some),
-    }
-}
-
 /// A reduction by an operator.
 #[inline(always)]
 pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold> {
