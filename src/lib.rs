@@ -138,13 +138,13 @@ mod world;
 /// The number of a rank: `0..size`.
 pub type Rank = usize;
 
-#[doc(hidden)]
-pub use comm::all_reduce_by_hand;
 pub use comm::{
     AtomicWindow, Cartesian, Comm, Fused, Graph, Group, Level, Message, Neighborhood, Order,
     Persistent, ReduceOver, ReduceValueOver, Request, Scope, ScopedRequest, Side, Similarity,
     Source, Status, Survivors, Tag, Using, Values, Window, even_grid, hypercube,
 };
+#[doc(hidden)]
+pub use comm::{Marked, all_reduce_by_hand};
 pub use comm::{attribute, layout, partitioned, window};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;

@@ -20,7 +20,8 @@
 //! Beside `Comm`: `attribute`: values that a rank keeps with a communicator; `cartesian`: ranks on a grid;
 //! `neighborhood`, `neighborhood_started`: the collectives among neighbours, on a grid or in a graph, and `rounds`: the
 //! order of their messages; `partitioned`: messages whose parts are handed over one by one; `layout`: which elements of
-//! a slice belong to a message; `template`: Foster's hypercube template; `by_hand`: a reference for the executor.
+//! a slice belong to a message; `marked`: a number beside the tag of a message; `template`: Foster's hypercube template;
+//! `by_hand`: a reference for the executor.
 //!
 //! What these share: `request`: operations in progress, and `wait_several`: several of them; `reduce_loop`: the unified
 //! loop of the papers, and `order`: the order of its folds. What runs a call is in [`execute`](crate::execute), and the
@@ -31,6 +32,7 @@ mod bounded;
 mod by_hand;
 mod cartesian;
 pub mod layout;
+mod marked;
 mod neighborhood;
 mod neighborhood_started;
 mod order;
@@ -123,6 +125,8 @@ pub use cartesian::{Cartesian, even_grid};
 pub use fused::Fused;
 pub use graph::Graph;
 pub use group::{Group, Similarity};
+#[doc(hidden)]
+pub use marked::Marked;
 pub use neighborhood::Neighborhood;
 pub use order::{Order, Survivors};
 pub use persistent::Persistent;

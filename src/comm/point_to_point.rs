@@ -334,7 +334,12 @@ impl Comm {
 
     #[inline]
     pub(super) fn head(&self, tag: u32) -> Head {
-        Head::new(self.shared.context, self.core.port.me, tag, 0)
+        Head::new(
+            self.shared.context,
+            self.core.port.me,
+            tag,
+            self.core.mark.get(),
+        )
     }
 
     /// The result of a send to a receiver that may have ended. A receiver that has returned merely reads no more: the

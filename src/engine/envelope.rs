@@ -107,6 +107,7 @@ pub struct Status {
     /// The number of its elements; 1 for a moved value.
     #[doc(alias = "MPI_Get_count")]
     pub count: usize,
+    pub(crate) mark: u32,
     info: &'static Info,
 }
 
@@ -137,6 +138,7 @@ impl Status {
             source,
             tag: packet.head.tag(),
             count: packet.count().unwrap_or(1),
+            mark: packet.head.print(),
             info: packet.info(),
         }
     }

@@ -230,6 +230,7 @@ impl Comm {
             follows: RefCell::new(None),
             bounded: fabric.settings.buffering != Buffering::Unbounded,
             synchronous: fabric.settings.buffering == Buffering::Zero,
+            mark: Cell::new(0),
             requests: RefCell::default(),
             printed: Cell::new(Some(fabric.printed.clone())),
         });

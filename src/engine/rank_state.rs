@@ -47,6 +47,8 @@ pub(crate) struct Core {
     /// Whether buffering is limited (`bounded`), and whether there is none at all (`synchronous`).
     pub(crate) bounded: bool,
     pub(crate) synchronous: bool,
+    /// The mark of the messages that it sends (`comm/marked`).
+    pub(crate) mark: Cell<u32>,
     /// Requests that have not completed.
     pub(crate) requests: RefCell<Vec<Rc<RequestState>>>,
     /// Whether the panics of this world are printed. Held here while the rank is not on its thread.

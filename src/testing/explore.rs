@@ -1,20 +1,17 @@
 //! Runs a program in every order in which its messages can be received.
 
 use std::fmt;
-use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
+use super::chooser::Guide;
 use super::order::{MessageOrder, ReceiveChoice};
 use super::said::Said;
-use super::search::Search;
 use super::trial::patience;
 use crate::comm::Comm;
 use crate::error::Result;
 use crate::machine::Bind;
-use crate::transport::deadlock::choice::{ChoicePoint, Chooser, noise};
+use crate::transport::deadlock::choice::noise;
 use crate::world::{Team, World, WorldError};
 
 /// Runs a program on `ranks` ranks in every order in which its receives from any source can take their messages. Where
@@ -125,6 +122,20 @@ pub struct Found {
     /// The number of runs that succeeded before.
     pub after: u64,
     said: String,
+}
+
+/// An order in which a program fails that [`Explore::find_by`] runs.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct FoundBy<E> {
+    /// The order, for [`Explore::repeat_by`].
+    pub order: MessageOrder,
+    /// Why it failed.
+    pub error: E,
+    /// Every receive from any source, and the message that it took.
+    pub choices: Vec<ReceiveChoice>,
+    /// The number of runs that succeeded before.
+    pub after: u64,
 }
 
 impl fmt::Display for Found {
@@ -238,28 +249,115 @@ impl Explore {
     ) -> Result<Explored, Box<Found>> {
         let guide = Arc::new(Guide::default());
         let mut session = self.begin(&guide);
-        let mut orders = 0;
+        self.search(&guide, |order| session.run(order, &f))
+    }
+
+    /// Explores a program that is not a function of a communicator, such as one whose ranks are on
+    /// [seats](crate::Seats): `run` runs it once, in the world that it is given.
+    ///
+    /// # Errors
+    ///
+    /// What `run` returned as an error, with the order of that run.
+    ///
+    /// # Panics
+    ///
+    /// As [`find`](Self::find).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Seat, Source, World, testing::{Explore, MessageOrder}};
+    ///
+    /// fn rank(seat: Seat) -> bool {
+    ///     let comm = seat.enter();
+    ///     match comm.rank() {
+    ///         0 => comm.recv::<usize>(Source::Any, 0).unwrap().0 == [1],
+    ///         me => comm.send(0, 0, &[me]).is_ok(),
+    ///     }
+    /// }
+    ///
+    /// let once = |world: &World| {
+    ///     let threads: Vec<_> = world.seats().unwrap().into_iter().map(|seat| std::thread::spawn(|| rank(seat))).collect();
+    ///     let well = threads.into_iter().all(|thread| thread.join().unwrap());
+    ///     if well { Ok(()) } else { Err("the first message is not that of rank 1") }
+    /// };
+    /// let found = Explore::new(3).find_by(once).unwrap_err();
+    /// assert_eq!(found.order, MessageOrder::Choices(vec![1]));
+    /// assert!(Explore::new(3).repeat_by(&found.order, once).is_err());
+    /// ```
+    pub fn find_by<E>(
+        &self,
+        mut run: impl FnMut(&World) -> Result<(), E>,
+    ) -> Result<Explored, FoundBy<E>> {
+        let guide = Arc::new(Guide::default());
+        let mut after = 0..;
+        self.search(&guide, |order| {
+            self.run_by(&guide, order, after.next().unwrap_or(0), &mut run)
+        })
+    }
+
+    /// Runs one order of a program as [`find_by`](Self::find_by) does.
+    ///
+    /// # Errors
+    ///
+    /// What `run` returned as an error.
+    pub fn repeat_by<E>(
+        &self,
+        order: &MessageOrder,
+        mut run: impl FnMut(&World) -> Result<(), E>,
+    ) -> Result<(), FoundBy<E>> {
+        let guide = Arc::new(Guide::default());
+        self.run_by(&guide, Some(order.clone()), 0, &mut run)
+    }
+
+    fn run_by<E>(
+        &self,
+        guide: &Arc<Guide>,
+        order: Option<MessageOrder>,
+        after: u64,
+        run: &mut impl FnMut(&World) -> Result<(), E>,
+    ) -> Result<(), FoundBy<E>> {
+        guide.begin(order);
+        let result = run(&self.world.clone().controlled(guide.clone()));
+        let (order, choices) = guide.end();
+        result.map_err(|error| FoundBy {
+            order,
+            error,
+            choices,
+            after,
+        })
+    }
+
+    /// Runs all orders one by one, and some that are drawn from seeds if those are too many. `run` runs one, or the next
+    /// one of the search.
+    fn search<E>(
+        &self,
+        guide: &Guide,
+        mut run: impl FnMut(Option<MessageOrder>) -> Result<(), E>,
+    ) -> Result<Explored, E> {
+        let (mut orders, mut runs) = (0, 0);
         let complete = loop {
-            if session.runs >= self.runs as u64 {
+            if runs >= self.runs as u64 {
                 break false;
             }
-            session.run(Plan::of_search, &f)?;
+            run(None)?;
+            runs += 1;
             let (new, more) = guide.advance();
             orders += u64::from(new);
             if !more {
-                break !guide.0.lock().passed;
+                break !guide.has_passed();
             }
         };
         if !complete {
             for i in 0..self.seeds as u64 {
-                let seed = noise(0, i) % 1_000_000;
-                session.run(|plan| *plan = Plan::Order(MessageOrder::Seed(seed)), &f)?;
+                run(Some(MessageOrder::Seed(noise(0, i) % 1_000_000)))?;
+                runs += 1;
             }
         }
         Ok(Explored {
             orders,
             complete,
-            runs: session.runs,
+            runs,
         })
     }
 
@@ -279,7 +377,7 @@ impl Explore {
     ) -> Result<(), Box<Found>> {
         let guide = Arc::new(Guide::default());
         let mut session = self.begin(&guide);
-        session.run(|plan| *plan = Plan::Order(order.clone()), &f)
+        session.run(Some(order.clone()), &f)
     }
 
     fn begin<'g>(&self, guide: &'g Arc<Guide>) -> Session<'g> {
@@ -306,13 +404,13 @@ struct Session<'g> {
 }
 
 impl Session<'_> {
-    /// Runs once by a plan.
+    /// Runs one order, or the next one of the search.
     fn run<R: Send>(
         &mut self,
-        plan: impl FnOnce(&mut Plan),
+        order: Option<MessageOrder>,
         f: &(impl Fn(&Comm) -> Result<R> + Sync),
     ) -> Result<(), Box<Found>> {
-        self.guide.begin(plan);
+        self.guide.begin(order);
         self.said.forget();
         let said = &self.said;
         let report = self
@@ -332,112 +430,5 @@ impl Session<'_> {
             })
         };
         result.map(drop).map_err(found)
-    }
-}
-
-/// The chooser of a run.
-#[derive(Debug)]
-enum Plan {
-    Search(Search),
-    Order(MessageOrder),
-}
-
-impl Plan {
-    /// Leaves the search as it is.
-    fn of_search(&mut self) {}
-}
-
-/// The chooser of an exploration: follows the plan, and records the choices.
-#[derive(Debug, Default)]
-struct Guide(Mutex<Log>);
-
-#[derive(Debug)]
-struct Log {
-    plan: Plan,
-    places: Vec<usize>,
-    choices: Vec<ReceiveChoice>,
-    /// Whether any run had an event that is not a choice: a deadline that passed, or a wait given up because a rank
-    /// failed.
-    passed: bool,
-}
-
-impl Default for Log {
-    fn default() -> Self {
-        Log {
-            plan: Plan::Search(Search::default()),
-            places: Vec::new(),
-            choices: Vec::new(),
-            passed: false,
-        }
-    }
-}
-
-impl Guide {
-    fn begin(&self, plan: impl FnOnce(&mut Plan)) {
-        let log = &mut *self.0.lock();
-        plan(&mut log.plan);
-        log.places.clear();
-        log.choices.clear();
-    }
-
-    /// The order of the run that has ended.
-    fn end(&self) -> (MessageOrder, Vec<ReceiveChoice>) {
-        let log = &mut *self.0.lock();
-        let order = match &log.plan {
-            Plan::Order(order @ MessageOrder::Seed(_)) => order.clone(),
-            _ => MessageOrder::Choices(without_zeros(&log.places)),
-        };
-        (order, mem::take(&mut log.choices))
-    }
-
-    /// Prepares the next run. Returns whether the last run was new, and whether there are more.
-    fn advance(&self) -> (bool, bool) {
-        let log = &mut *self.0.lock();
-        let Plan::Search(search) = &mut log.plan else {
-            return (true, false);
-        };
-        assert!(
-            !search.strayed(),
-            "the same choices led to other ones when they were repeated: the program depends on more than \
-             its messages, say on a clock, on random numbers without a seed, or on memory that its ranks \
-             share or that outlives a run"
-        );
-        (search.is_new(), search.advance())
-    }
-}
-
-/// The list without its trailing zeros, which are implied.
-fn without_zeros(places: &[usize]) -> Vec<usize> {
-    let last = places.iter().rposition(|place| *place != 0);
-    places[..last.map_or(0, |last| last + 1)].to_vec()
-}
-
-impl Chooser for Guide {
-    fn choose(&self, point: &ChoicePoint<'_>) -> usize {
-        let log = &mut *self.0.lock();
-        let place = match &mut log.plan {
-            Plan::Search(search) => search.choose(point.nth, point.transitions),
-            Plan::Order(order) => order
-                .chooser()
-                .choose(point)
-                .min(point.transitions.len() - 1),
-        };
-        log.places.push(place);
-        log.choices.push(ReceiveChoice::of(point, place));
-        place
-    }
-
-    fn looks_back(&self) -> bool {
-        true
-    }
-
-    fn too_early(&self, nth: usize) {
-        if let Plan::Search(search) = &mut self.0.lock().plan {
-            search.too_early(nth);
-        }
-    }
-
-    fn passed(&self) {
-        self.0.lock().passed = true;
     }
 }

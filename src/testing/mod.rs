@@ -35,6 +35,7 @@
 //! assert!(explored.complete);
 //! ```
 
+mod chooser;
 #[cfg(test)]
 mod executed;
 mod explore;
@@ -46,7 +47,7 @@ mod search;
 mod trial;
 
 pub use crate::{ranks, say};
-pub use explore::{Explore, Explored, Found, explore};
+pub use explore::{Explore, Explored, Found, FoundBy, explore};
 pub use order::{MessageOrder, ReceiveChoice};
 pub use random::{Random, random};
 #[doc(hidden)]

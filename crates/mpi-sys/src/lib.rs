@@ -9,7 +9,7 @@ use std::ffi::{c_double, c_int};
 pub use rankfold_mpi;
 pub use rankfold_mpi::abi::*;
 pub use rankfold_mpi::exports::*;
-pub use rankfold_mpi::launch;
+pub use rankfold_mpi::{launch, test};
 
 pub type RSMPI_Fint = MPI_Fint;
 

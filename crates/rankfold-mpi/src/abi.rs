@@ -80,8 +80,30 @@ pub type MPI_Comm_copy_attr_function = unsafe extern "C" fn(
 ) -> c_int;
 pub type MPI_Comm_delete_attr_function =
     unsafe extern "C" fn(MPI_Comm, c_int, *mut c_void, *mut c_void) -> c_int;
+pub type MPI_Win_copy_attr_function = unsafe extern "C" fn(
+    MPI_Win,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+pub type MPI_Win_delete_attr_function =
+    unsafe extern "C" fn(MPI_Win, c_int, *mut c_void, *mut c_void) -> c_int;
+pub type MPI_Type_copy_attr_function = unsafe extern "C" fn(
+    MPI_Datatype,
+    c_int,
+    *mut c_void,
+    *mut c_void,
+    *mut c_void,
+    *mut c_int,
+) -> c_int;
+pub type MPI_Type_delete_attr_function =
+    unsafe extern "C" fn(MPI_Datatype, c_int, *mut c_void, *mut c_void) -> c_int;
 /// The further arguments that the standard leaves to the library are none.
 pub type MPI_Comm_errhandler_function = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...);
+pub type MPI_Session_errhandler_function = unsafe extern "C" fn(*mut MPI_Session, *mut c_int, ...);
+pub type MPI_Win_errhandler_function = unsafe extern "C" fn(*mut MPI_Win, *mut c_int, ...);
 
 macro_rules! classes {
     ($($name:ident = $number:expr, $text:expr;)*) => {
@@ -121,6 +143,9 @@ classes! {
     MPI_ERR_INTERN = 17, "a mistake in the library";
     MPI_ERR_PENDING = 18, "the request is still pending";
     MPI_ERR_IN_STATUS = 19, "the statuses hold the errors";
+    MPI_ERR_ASSERT = 22, "no such assertion";
+    MPI_ERR_BASE = 24, "no such base of memory";
+    MPI_ERR_DISP = 26, "no such displacement";
     MPI_ERR_INFO_KEY = 31, "no such key of an info";
     MPI_ERR_INFO_NOKEY = 32, "the info has no such key";
     MPI_ERR_INFO_VALUE = 33, "no such value of an info";
@@ -129,12 +154,18 @@ classes! {
     MPI_ERR_KEYVAL = 36, "no such key of an attribute";
     MPI_ERR_LOCKTYPE = 37, "no such lock";
     MPI_ERR_NO_MEM = 39, "no memory";
+    MPI_ERR_RMA_ATTACH = 46, "the memory cannot be attached";
+    MPI_ERR_RMA_CONFLICT = 47, "accesses to the window conflict";
     MPI_ERR_RMA_RANGE = 48, "beyond the window";
+    MPI_ERR_RMA_SHARED = 49, "the memory cannot be shared";
     MPI_ERR_RMA_SYNC = 50, "the epochs of the window do not match";
+    MPI_ERR_SIZE = 52, "no such size";
     MPI_ERR_SPAWN = 53, "processes cannot be started";
     MPI_ERR_UNSUPPORTED_OPERATION = 55, "not done by this library";
     MPI_ERR_WIN = 56, "no such window";
+    MPI_ERR_RMA_FLAVOR = 57, "the window was made otherwise";
     MPI_ERR_PROC_ABORTED = 58, "another rank has ended";
+    MPI_ERR_SESSION = 60, "no such session";
     MPI_ERR_ERRHANDLER = 61, "no such error handler";
 }
 
@@ -165,6 +196,8 @@ numbers! {
     MPI_MAX_LIBRARY_VERSION_STRING = 8192;
     MPI_MAX_OBJECT_NAME = 128;
     MPI_MAX_PROCESSOR_NAME = 256;
+    MPI_MAX_STRINGTAG_LEN = 1024;
+    MPI_MAX_PSET_NAME_LEN = 1024;
     MPI_BSEND_OVERHEAD = 512;
     MPI_ANY_SOURCE = -1;
     MPI_ANY_TAG = -2;
@@ -194,6 +227,9 @@ numbers! {
     MPI_COMBINER_SUBARRAY = 111;
     MPI_COMBINER_DARRAY = 112;
     MPI_COMBINER_RESIZED = 116;
+    MPI_TYPECLASS_INTEGER = 192;
+    MPI_TYPECLASS_REAL = 193;
+    MPI_TYPECLASS_COMPLEX = 194;
     MPI_IDENT = 201;
     MPI_CONGRUENT = 202;
     MPI_SIMILAR = 203;
@@ -205,6 +241,17 @@ numbers! {
     MPI_COMM_TYPE_HW_UNGUIDED = 222;
     MPI_LOCK_EXCLUSIVE = 301;
     MPI_LOCK_SHARED = 302;
+    MPI_WIN_FLAVOR_CREATE = 311;
+    MPI_WIN_FLAVOR_ALLOCATE = 312;
+    MPI_WIN_FLAVOR_DYNAMIC = 313;
+    MPI_WIN_FLAVOR_SHARED = 314;
+    MPI_WIN_UNIFIED = 321;
+    MPI_WIN_SEPARATE = 322;
+    MPI_MODE_NOCHECK = 1024;
+    MPI_MODE_NOPRECEDE = 2048;
+    MPI_MODE_NOPUT = 4096;
+    MPI_MODE_NOSTORE = 8192;
+    MPI_MODE_NOSUCCEED = 16384;
     MPI_KEYVAL_INVALID = 0;
     MPI_TAG_UB = 501;
     MPI_IO = 502;
@@ -213,4 +260,9 @@ numbers! {
     MPI_UNIVERSE_SIZE = 505;
     MPI_APPNUM = 506;
     MPI_LASTUSEDCODE = 507;
+    MPI_WIN_BASE = 601;
+    MPI_WIN_DISP_UNIT = 602;
+    MPI_WIN_SIZE = 603;
+    MPI_WIN_CREATE_FLAVOR = 604;
+    MPI_WIN_MODEL = 605;
 }

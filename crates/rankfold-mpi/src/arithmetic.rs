@@ -5,10 +5,9 @@
 use rankfold::op::{Max, Min, Operator, Product, Sum};
 
 use crate::abi::*;
-use crate::collective::distinct;
 use crate::comm::Communicator;
 use crate::datatype::basic::{Basic, Holds};
-use crate::datatype::pack::{Buffer, Place};
+use crate::datatype::pack::Buffer;
 use crate::error::Out;
 use crate::memory::{Caller, Number};
 use crate::op::{self, Fold};
@@ -36,15 +35,15 @@ impl Arithmetic {
         known.then_some(Arithmetic { holds, size, op })
     }
 
-    /// Calls the all-reduce.
+    /// Calls the all-reduce; `send` is none if it is in place.
+    #[inline]
     pub(crate) fn all_reduce(
         &self,
         caller: &Caller,
         comm: &Communicator,
-        send: Option<&Place>,
-        into: &Place,
+        send: Option<Buffer<'_>>,
+        into: Buffer<'_>,
     ) -> Out {
-        distinct(&send.cloned(), into)?;
         match (self.holds, self.size) {
             (Holds::Float, 4) => self.on::<f32>(caller, comm, send, into),
             (Holds::Float, _) => self.on::<f64>(caller, comm, send, into),
@@ -59,12 +58,12 @@ impl Arithmetic {
         }
     }
 
-    fn on<T: Number + Default>(
+    fn on<T: Known>(
         &self,
         caller: &Caller,
         comm: &Communicator,
-        send: Option<&Place>,
-        into: &Place,
+        send: Option<Buffer<'_>>,
+        into: Buffer<'_>,
     ) -> Out
     where
         Sum: Operator<T>,
@@ -72,27 +71,27 @@ impl Arithmetic {
         Min: Operator<T>,
         Max: Operator<T>,
     {
-        let Buffer { at, count, of } = into.buffer();
-        let from = send.map_or(into.buffer(), Place::buffer);
-        let len = count * of.size / size_of::<T>();
-        if of.is_dense() && from.of.is_dense() && at.cast::<T>().is_aligned() {
-            if send.is_some() {
-                caller.copy(from.at, at, len * size_of::<T>())?;
-            }
-            let done =
-                caller.with_numbers(at, len, |numbers: &mut [T]| self.combine(comm, numbers));
+        let Buffer { at, of, .. } = into;
+        let len = into.bytes() / size_of::<T>();
+        if of.is_dense() {
+            let done = match send {
+                None => caller.with_numbers(at, len, |all: &mut [T]| self.in_place(comm, all)),
+                Some(from) => caller.with_two(from.at, at, len, |input: &[T], output: &mut [T]| {
+                    self.apart(comm, input, output)
+                }),
+            };
             if let Some(done) = done {
                 return done;
             }
         }
         let mut packed = Vec::new();
-        from.pack(caller, &mut packed)?;
+        send.unwrap_or(into).pack(caller, &mut packed)?;
         let mut numbers = caller.own_numbers::<T>(&packed);
-        self.combine(comm, &mut numbers)?;
-        into.buffer().unpack(caller, caller.bytes_of(&numbers))
+        self.in_place(comm, &mut numbers)?;
+        into.unpack(caller, caller.bytes_of(&numbers))
     }
 
-    fn combine<T: Number>(&self, comm: &Communicator, numbers: &mut [T]) -> Out
+    fn in_place<T: Known>(&self, comm: &Communicator, numbers: &mut [T]) -> Out
     where
         Sum: Operator<T>,
         Product: Operator<T>,
@@ -108,4 +107,26 @@ impl Arithmetic {
         }
         Ok(())
     }
+
+    fn apart<T: Known>(&self, comm: &Communicator, input: &[T], output: &mut [T]) -> Out
+    where
+        Sum: Operator<T>,
+        Product: Operator<T>,
+        Min: Operator<T>,
+        Max: Operator<T>,
+    {
+        let engine = &comm.comm;
+        match self.op {
+            MPI_SUM => engine.all_reduce_into(input, output, Sum)?,
+            MPI_PROD => engine.all_reduce_into(input, output, Product)?,
+            MPI_MIN => engine.all_reduce_into(input, output, Min)?,
+            _ => engine.all_reduce_into(input, output, Max)?,
+        }
+        Ok(())
+    }
 }
+
+/// Numbers that the engine combines.
+trait Known: Number + Default {}
+
+impl<T: Number + Default> Known for T {}

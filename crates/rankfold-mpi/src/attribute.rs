@@ -1,11 +1,13 @@
-//! Attributes of communicators, with the program's functions that copy and delete them.
+//! Attributes of communicators, windows and datatypes, with the program's functions that copy and delete them.
 //!
 //! Keys are the process's and values the rank's: programs in Rust keep keys in statics, so that several ranks may find the
 //! key that one of them made. Ranks that make a key with the same functions get the same number, in the order in which
 //! each makes them; a rank that makes it again after another rank has freed it gets its own number back.
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{c_int, c_void};
+use std::fmt;
 use std::ptr::without_provenance_mut;
 use std::sync::Mutex;
 
@@ -18,9 +20,81 @@ use crate::rank::Rank;
 /// `MPI_COMM_DUP_FN`, as a number.
 const DUP: usize = 1;
 
+/// What has attributes of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Of {
+    Comm,
+    Win,
+    Type,
+}
+
+impl fmt::Display for Of {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Of::Comm => "communicators",
+            Of::Win => "windows",
+            Of::Type => "datatypes",
+        })
+    }
+}
+
+/// An object with attributes.
+pub(crate) trait Holder: fmt::Display {
+    const OF: Of;
+
+    fn attributes(&self) -> &RefCell<BTreeMap<c_int, usize>>;
+
+    /// Its handle.
+    fn number(&self) -> usize;
+}
+
+impl Holder for Communicator {
+    const OF: Of = Of::Comm;
+
+    fn attributes(&self) -> &RefCell<BTreeMap<c_int, usize>> {
+        &self.attributes
+    }
+
+    fn number(&self) -> usize {
+        self.handle.get()
+    }
+}
+
+/// The attributes of a datatype.
+pub(crate) struct TypeAttributes {
+    number: usize,
+    attributes: RefCell<BTreeMap<c_int, usize>>,
+}
+
+impl TypeAttributes {
+    pub(crate) fn new(number: usize) -> TypeAttributes {
+        let attributes = RefCell::default();
+        TypeAttributes { number, attributes }
+    }
+}
+
+impl fmt::Display for TypeAttributes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the datatype")
+    }
+}
+
+impl Holder for TypeAttributes {
+    const OF: Of = Of::Type;
+
+    fn attributes(&self) -> &RefCell<BTreeMap<c_int, usize>> {
+        &self.attributes
+    }
+
+    fn number(&self) -> usize {
+        self.number
+    }
+}
+
 /// The functions of a key and what is passed to them, as addresses.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Functions {
+    pub of: Of,
     pub copy: usize,
     pub delete: usize,
     pub state: usize,
@@ -79,8 +153,8 @@ pub(crate) fn forget(rank: &Rank) {
     }
 }
 
-pub(crate) fn free(rank: &Rank, key: c_int) -> Out {
-    usable(rank, key)?;
+pub(crate) fn free(rank: &Rank, of: Of, key: c_int) -> Out {
+    usable(rank, of, key)?;
     let mut keys = KEYS.lock().expect("no thread panics with it");
     let key = &mut keys[(key - FIRST) as usize];
     key.made_by.remove(&id(rank));
@@ -90,8 +164,8 @@ pub(crate) fn free(rank: &Rank, key: c_int) -> Out {
 }
 
 /// Refuses a key that is none, or that this rank has freed.
-fn usable(rank: &Rank, key: c_int) -> Out {
-    functions(key)?;
+fn usable(rank: &Rank, of: Of, key: c_int) -> Out {
+    functions(of, key)?;
     let keys = KEYS.lock().expect("no thread panics with it");
     let freed = keys[(key - FIRST) as usize].freed_by.contains(&id(rank));
     require(!freed, MPI_ERR_KEYVAL, || {
@@ -99,28 +173,38 @@ fn usable(rank: &Rank, key: c_int) -> Out {
     })
 }
 
-fn functions(key: c_int) -> Out<Functions> {
+fn functions(of: Of, key: c_int) -> Out<Functions> {
     let keys = KEYS.lock().expect("no thread panics with it");
     let at = usize::try_from(key.wrapping_sub(FIRST)).ok();
-    let found = at.and_then(|at| keys.get(at));
-    found
-        .map(|key| key.functions)
-        .ok_or_else(|| failure(MPI_ERR_KEYVAL, format!("{key} is no key of an attribute")))
+    let found = at.and_then(|at| keys.get(at)).map(|key| key.functions);
+    let found =
+        found.ok_or_else(|| failure(MPI_ERR_KEYVAL, format!("{key} is no key of an attribute")))?;
+    require(found.of == of, MPI_ERR_KEYVAL, || {
+        format!("the key {key} is one for {}, and not for {of}", found.of)
+    })?;
+    Ok(found)
 }
 
-pub(crate) fn set(
+pub(crate) fn set<H: Holder>(
     rank: &Rank,
     caller: &Caller,
-    comm: &Communicator,
+    on: &H,
     key: c_int,
     value: *mut c_void,
 ) -> Out {
-    usable(rank, key)?;
-    delete_one(rank, caller, comm, key)?;
-    comm.attributes
+    usable(rank, H::OF, key)?;
+    delete_one(caller, on, key)?;
+    on.attributes()
         .borrow_mut()
         .insert(key, value.expose_provenance());
     Ok(())
+}
+
+/// The value of a key that the program made, if the object has one.
+pub(crate) fn value<H: Holder>(on: &H, key: c_int) -> Out<Option<*mut c_void>> {
+    functions(H::OF, key)?;
+    let value = on.attributes().borrow().get(&key).copied();
+    Ok(value.map(std::ptr::with_exposed_provenance_mut))
 }
 
 /// The value of a key, if the communicator has one.
@@ -134,62 +218,55 @@ pub(crate) fn get(rank: &Rank, comm: &Communicator, key: c_int) -> Out<Option<*m
     if [MPI_HOST, MPI_IO, MPI_APPNUM].contains(&key) {
         return Ok(None);
     }
-    functions(key)?;
-    let value = comm.attributes.borrow().get(&key).copied();
-    Ok(value.map(std::ptr::with_exposed_provenance_mut))
+    value(comm, key)
 }
 
-pub(crate) fn delete(rank: &Rank, caller: &Caller, comm: &Communicator, key: c_int) -> Out {
-    functions(key)?;
-    let is_there = comm.attributes.borrow().contains_key(&key);
+pub(crate) fn delete<H: Holder>(caller: &Caller, on: &H, key: c_int) -> Out {
+    functions(H::OF, key)?;
+    let is_there = on.attributes().borrow().contains_key(&key);
     require(is_there, MPI_ERR_KEYVAL, || {
-        format!("{comm} has no attribute of the key {key}")
+        format!("{on} has no attribute of the key {key}")
     })?;
-    delete_one(rank, caller, comm, key)
+    delete_one(caller, on, key)
 }
 
-fn delete_one(_rank: &Rank, caller: &Caller, comm: &Communicator, key: c_int) -> Out {
-    let Some(value) = comm.attributes.borrow_mut().remove(&key) else {
+fn delete_one<H: Holder>(caller: &Caller, on: &H, key: c_int) -> Out {
+    let Some(value) = on.attributes().borrow_mut().remove(&key) else {
         return Ok(());
     };
-    let Functions { delete, state, .. } = functions(key)?;
-    let handle = without_provenance_mut(comm.handle.get());
+    let Functions { delete, state, .. } = functions(H::OF, key)?;
+    let handle = without_provenance_mut(on.number());
     let code = caller.delete_attribute(delete, handle, key, value, state);
     if code != MPI_SUCCESS {
-        comm.attributes.borrow_mut().insert(key, value);
+        on.attributes().borrow_mut().insert(key, value);
     }
     require(code == MPI_SUCCESS, code, || {
         "the function that deletes the attribute returned an error".into()
     })
 }
 
-/// Deletes what is left, when a communicator is freed.
-pub(crate) fn delete_all(rank: &Rank, caller: &Caller, comm: &Communicator) -> Out {
-    let keys: Vec<c_int> = comm.attributes.borrow().keys().rev().copied().collect();
+/// Deletes what is left, when an object is freed.
+pub(crate) fn delete_all<H: Holder>(caller: &Caller, on: &H) -> Out {
+    let keys: Vec<c_int> = on.attributes().borrow().keys().rev().copied().collect();
     keys.into_iter()
-        .try_for_each(|key| delete_one(rank, caller, comm, key))
+        .try_for_each(|key| delete_one(caller, on, key))
 }
 
-/// Copies what is to be copied, when a communicator is duplicated.
-pub(crate) fn copy_all(
-    _rank: &Rank,
-    caller: &Caller,
-    from: &Communicator,
-    to: &Communicator,
-) -> Out {
+/// Copies what is to be copied, when an object is duplicated.
+pub(crate) fn copy_all<H: Holder>(caller: &Caller, from: &H, to: &H) -> Out {
     let all: Vec<(c_int, usize)> = from
-        .attributes
+        .attributes()
         .borrow()
         .iter()
         .map(|(key, value)| (*key, *value))
         .collect();
     for (key, value) in all {
-        let Functions { copy, state, .. } = functions(key)?;
+        let Functions { copy, state, .. } = functions(H::OF, key)?;
         let copied = match copy {
             0 => None,
             DUP => Some(value),
             _ => {
-                let handle = without_provenance_mut(from.handle.get());
+                let handle = without_provenance_mut(from.number());
                 let (code, copied) = caller.copy_attribute(copy, handle, key, value, state);
                 require(code == MPI_SUCCESS, code, || {
                     "the function that copies an attribute returned an error".into()
@@ -198,7 +275,7 @@ pub(crate) fn copy_all(
             }
         };
         if let Some(copied) = copied {
-            to.attributes.borrow_mut().insert(key, copied);
+            to.attributes().borrow_mut().insert(key, copied);
         }
     }
     Ok(())

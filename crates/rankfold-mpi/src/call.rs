@@ -8,7 +8,6 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::abi::*;
-use crate::comm::Communicator;
 use crate::error::{Failure, Out, failure};
 use crate::launch::{self, singleton};
 use crate::line;
@@ -24,7 +23,7 @@ static FINALIZED: AtomicUsize = AtomicUsize::new(0);
 pub(crate) fn is_initialised(rank: Option<&Rank>) -> bool {
     // Relaxed: a thread that must see it learned of it from the rank.
     let any = || BEGUN.load(Ordering::Relaxed) > 0;
-    rank.map_or_else(any, |rank| rank.phase.get() != Phase::BeforeInit)
+    rank.map_or_else(any, |rank| rank.initialised.get())
 }
 
 /// What `MPI_Finalized` says on a thread: on one that is no rank, whether all ranks have called it.
@@ -34,10 +33,11 @@ pub(crate) fn is_finalised(rank: Option<&Rank>) -> bool {
         let ended = FINALIZED.load(Ordering::Relaxed);
         ended > 0 && ended == BEGUN.load(Ordering::Relaxed)
     };
-    rank.map_or_else(all, |rank| rank.phase.get() == Phase::Finalized)
+    rank.map_or_else(all, |rank| rank.finalised.get())
 }
 
 /// Runs a call on a communicator, or on none.
+#[inline(always)]
 pub(crate) fn enter(
     name: &'static str,
     on: MPI_Comm,
@@ -49,20 +49,19 @@ pub(crate) fn enter(
     };
     let outcome = match rank.phase.get() {
         Phase::Running => {
-            rank.shared.enters(rank.me(), name);
+            rank.call.set(name);
             run(&rank, name, |rank| {
-                let has_freed = !rank.freed.borrow().is_empty();
-                if has_freed {
+                if rank.has_freed() {
                     crate::request::sweep_freed(rank, caller)?;
                 }
-                let result = body(rank);
-                if has_freed && result.is_ok() {
+                body(rank)?;
+                if rank.has_freed() {
                     crate::request::sweep_freed(rank, caller)?;
                 }
-                result
+                Ok(())
             })
         }
-        phase => Err(out_of_phase(phase)),
+        _ => Err(out_of_phase(&rank)),
     };
     match outcome {
         Ok(()) => MPI_SUCCESS,
@@ -90,12 +89,18 @@ pub(crate) fn enter_anywhere(
     }
 }
 
+#[inline]
 fn run(rank: &Rank, name: &'static str, body: impl FnOnce(&Rank) -> Out) -> Out {
     match catch_unwind(AssertUnwindSafe(|| body(rank))) {
         Ok(result) => result,
         // The panic must not go on through the program's frames, which may be those of C.
-        Err(payload) => abort(rank, name, failure(MPI_ERR_INTERN, said(&*payload))),
+        Err(payload) => panicked(rank, name, &*payload),
     }
+}
+
+#[cold]
+fn panicked(rank: &Rank, name: &'static str, payload: &(dyn Any + Send)) -> ! {
+    abort(rank, name, failure(MPI_ERR_INTERN, said(payload)))
 }
 
 fn said(payload: &(dyn Any + Send)) -> String {
@@ -105,6 +110,7 @@ fn said(payload: &(dyn Any + Send)) -> String {
 }
 
 /// A call on a thread that is no rank.
+#[cold]
 fn stray(name: &str) -> c_int {
     let ranks =
         "MPI is called on the thread that called MPI_Init: MPI_THREAD_MULTIPLE is not provided";
@@ -112,9 +118,11 @@ fn stray(name: &str) -> c_int {
     MPI_ERR_OTHER
 }
 
-fn out_of_phase(phase: Phase) -> Failure {
-    let when = match phase {
-        Phase::Finalized => "after MPI_Finalize",
+#[cold]
+fn out_of_phase(rank: &Rank) -> Failure {
+    let when = match (rank.finalised.get(), rank.phase.get()) {
+        (true, _) => "after MPI_Finalize",
+        (_, Phase::Finalized) => "after MPI_Session_finalize",
         _ => "before MPI_Init",
     };
     failure(MPI_ERR_OTHER, format!("it is called {when}"))
@@ -126,26 +134,63 @@ pub(crate) fn initialise(
     caller: &Caller,
     body: impl FnOnce(&Rank) -> Out,
 ) -> c_int {
-    let rank: Result<Rc<Rank>, String> = current().map_or_else(singleton, Ok);
-    let rank = match rank {
-        Ok(rank) => rank,
-        Err(why) => {
-            eprintln!("{name}: {why}");
-            return MPI_ERR_OTHER;
-        }
+    let Some(rank) = here(name) else {
+        return MPI_ERR_OTHER;
     };
-    let outcome = match rank.phase.get() {
-        Phase::BeforeInit => {
+    let outcome = match (rank.finalised.get(), rank.initialised.replace(true)) {
+        (false, false) => {
             rank.phase.set(Phase::Running);
             BEGUN.fetch_add(1, Ordering::Relaxed);
             run(&rank, name, body)
         }
-        Phase::Running => Err(failure(MPI_ERR_OTHER, "it is called a second time")),
-        phase => Err(out_of_phase(phase)),
+        (false, true) => Err(failure(MPI_ERR_OTHER, "it is called a second time")),
+        _ => Err(out_of_phase(&rank)),
     };
     match outcome {
         Ok(()) => MPI_SUCCESS,
         Err(error) => failed(&rank, name, MPI_COMM_WORLD, caller, error),
+    }
+}
+
+/// The rank of this thread, which may not have been launched as one.
+fn here(name: &str) -> Option<Rc<Rank>> {
+    let rank: Result<Rc<Rank>, String> = current().map_or_else(singleton, Ok);
+    rank.inspect_err(|why| eprintln!("{name}: {why}")).ok()
+}
+
+/// `MPI_Session_init`.
+pub(crate) fn begin_session(
+    name: &'static str,
+    caller: &Caller,
+    body: impl FnOnce(&Rank) -> Out,
+) -> c_int {
+    let Some(rank) = here(name) else {
+        return MPI_ERR_OTHER;
+    };
+    match run(&rank, name, body) {
+        Ok(()) => {
+            rank.phase.set(Phase::Running);
+            MPI_SUCCESS
+        }
+        Err(error) => failed(&rank, name, MPI_COMM_WORLD, caller, error),
+    }
+}
+
+/// After the end of a session: calls need another one, or `MPI_Init`.
+pub(crate) fn end_session(rank: &Rank) {
+    let open = rank.initialised.get() && !rank.finalised.get();
+    if !open && rank.sessions.borrow().len() == 0 {
+        rank.phase.set(Phase::Finalized);
+        note_leaks(rank, "MPI_Session_finalize");
+    }
+}
+
+fn note_leaks(rank: &Rank, at: &str) {
+    let leaks = rank.leaks();
+    if !leaks.is_empty() {
+        let (me, leaks) = (rank.me(), leaks.join(", "));
+        rank.shared
+            .remark(format!("rank {me}: left at {at}: {leaks}"));
     }
 }
 
@@ -155,28 +200,26 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
     let Some(rank) = current() else {
         return stray(NAME);
     };
-    if rank.phase.get() != Phase::Running {
-        let error = out_of_phase(rank.phase.get());
+    if !rank.initialised.get() || rank.finalised.get() {
+        let error = out_of_phase(&rank);
         eprintln!("{NAME}: {error}");
         return error.class;
     }
-    rank.shared.enters(rank.me(), NAME);
+    rank.call.set(NAME);
     let freed = crate::request::sweep_freed(&rank, caller);
-    let deleted = freed.and(crate::attribute::delete_all(&rank, caller, &rank.alone));
-    rank.phase.set(Phase::Finalized);
+    let deleted = freed.and(crate::attribute::delete_all(caller, &*rank.alone));
+    crate::window::close_all(&rank);
+    rank.finalised.set(true);
     FINALIZED.fetch_add(1, Ordering::Relaxed);
-    let leaks = rank.leaks();
-    if !leaks.is_empty() {
-        rank.shared.remark(format!(
-            "rank {}: left at MPI_Finalize: {}",
-            rank.me(),
-            leaks.join(", ")
-        ));
+    if rank.sessions.borrow().len() == 0 {
+        rank.phase.set(Phase::Finalized);
+        note_leaks(&rank, NAME);
     }
     deleted.map_or_else(|error| error.class, |()| MPI_SUCCESS)
 }
 
 /// What becomes of an error: as the error handler of the communicator says.
+#[cold]
 fn failed(
     rank: &Rank,
     call: &'static str,
@@ -186,11 +229,11 @@ fn failed(
 ) -> c_int {
     let blamed: MPI_Comm = without_provenance_mut(rank.blamed.take());
     let on = if on == MPI_COMM_NULL { blamed } else { on };
-    let comm = rank.comm(on).unwrap_or_else(|_| rank.world.clone());
-    let stop = stopped(rank, call, &comm, failure);
+    let blamed = Blamed::of(rank, on);
+    let stop = stopped(call, blamed.name, failure);
     let class = stop.failure.class;
     rank.texts.borrow_mut().insert(class, stop.to_string());
-    let handler: MPI_Errhandler = without_provenance_mut(comm.on_error.get());
+    let handler: MPI_Errhandler = without_provenance_mut(blamed.on_error);
     match handler {
         MPI_ERRORS_RETURN => return class,
         MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => launch::stop(rank, stop),
@@ -200,13 +243,47 @@ fn failed(
     let Ok(own) = own else {
         launch::stop(rank, stop);
     };
-    caller.handle(own.0, without_provenance_mut(comm.handle.get()), class);
+    caller.handle(own, without_provenance_mut(blamed.handle), class);
     class
 }
 
+/// The object whose error handler gets an error.
+struct Blamed {
+    handle: usize,
+    on_error: usize,
+    /// Unless it is `MPI_COMM_WORLD`.
+    name: Option<String>,
+}
+
+impl Blamed {
+    fn of(rank: &Rank, on: MPI_Comm) -> Blamed {
+        if let Ok(session) = rank.session(on.cast()) {
+            return Blamed {
+                handle: on.addr(),
+                on_error: session.on_error.get(),
+                name: Some("a session".into()),
+            };
+        }
+        if let Ok(win) = rank.win(on.cast()) {
+            let (handle, on_error) = (win.handle.get(), win.on_error.get());
+            let name = Some(win.to_string());
+            return Blamed {
+                handle,
+                on_error,
+                name,
+            };
+        }
+        let comm = rank.comm(on).unwrap_or_else(|_| rank.world.clone());
+        Blamed {
+            handle: comm.handle.get(),
+            on_error: comm.on_error.get(),
+            name: (comm.handle.get() != rank.world.handle.get()).then(|| comm.to_string()),
+        }
+    }
+}
+
 /// What is told of a call that failed.
-fn stopped(rank: &Rank, call: &'static str, comm: &Communicator, failure: Failure) -> Stop {
-    let on = (comm.handle.get() != rank.world.handle.get()).then(|| comm.to_string());
+fn stopped(call: &'static str, on: Option<String>, failure: Failure) -> Stop {
     Stop {
         call,
         on,
@@ -217,5 +294,5 @@ fn stopped(rank: &Rank, call: &'static str, comm: &Communicator, failure: Failur
 
 /// Ends the rank, in a call that does not return.
 pub(crate) fn abort(rank: &Rank, call: &'static str, failure: Failure) -> ! {
-    launch::stop(rank, stopped(rank, call, &rank.world, failure))
+    launch::stop(rank, stopped(call, None, failure))
 }

@@ -13,6 +13,7 @@ use std::ptr::{self, with_exposed_provenance_mut};
 
 use crate::abi::*;
 use crate::memory::Caller;
+use crate::rank::Handler;
 
 impl Caller {
     /// Runs the function that deletes an attribute, if there is one.
@@ -83,14 +84,12 @@ impl Caller {
     }
 
     /// Runs an error handler.
-    pub(crate) fn handle(
-        &self,
-        function: MPI_Comm_errhandler_function,
-        comm: MPI_Comm,
-        code: c_int,
-    ) {
-        let (mut comm, mut code) = (comm, code);
-        // SAFETY: the function that the program passed to `MPI_Comm_create_errhandler`.
-        unsafe { function(&mut comm, &mut code) };
+    pub(crate) fn handle(&self, handler: Handler, on: MPI_Comm, code: c_int) {
+        let (mut on, mut code) = (on, code);
+        // SAFETY: the address of the function that the program passed to `MPI_Comm_create_errhandler` or its like.
+        let function: MPI_Comm_errhandler_function =
+            unsafe { transmute(ptr::with_exposed_provenance::<()>(handler.0)) };
+        // SAFETY: its arguments are those that the standard names.
+        unsafe { function(&mut on, &mut code) };
     }
 }

@@ -7,8 +7,7 @@ use crate::comm::Communicator;
 use crate::datatype::pack::{Buffer, Place};
 use crate::error::{Out, count, failure, require};
 use crate::memory::{Byte, Caller};
-use crate::p2p::HEAD;
-use crate::plan::{Arrived, Mark, Move, Outgoing, Plan};
+use crate::plan::{Arrived, HEAD, Mark, Move, Outgoing, Plan};
 use crate::topology::neighbors;
 
 /// Lengths and places of the parts of a buffer, in elements.
@@ -42,10 +41,12 @@ impl Parts {
 
 /// Refuses buffers of one call that are the same.
 pub(crate) fn distinct(send: &Option<Place>, recv: &Place) -> Out {
-    let same = send.as_ref().is_some_and(|send| send.is_at(recv));
-    require(!same, MPI_ERR_BUFFER, || {
-        "the buffers that are sent and received are the same: pass MPI_IN_PLACE".into()
-    })
+    let is_same = send.as_ref().is_some_and(|send| send.is_at(recv));
+    require(!is_same, MPI_ERR_BUFFER, same)
+}
+
+pub(crate) fn same() -> String {
+    "the buffers that are sent and received are the same: pass MPI_IN_PLACE".into()
 }
 
 pub(crate) fn broadcast(

@@ -11,7 +11,7 @@ use rankfold::{Comm, Group, Level, Similarity};
 
 use crate::abi::*;
 use crate::attribute;
-use crate::error::{Out, bad, failure, refused, require};
+use crate::error::{Failure, Out, bad, failure, refused, require};
 use crate::memory::Caller;
 use crate::rank::Rank;
 use crate::topology::Topology;
@@ -57,21 +57,26 @@ impl Communicator {
     }
 
     /// A rank of it, as an argument names it.
+    #[inline]
     pub(crate) fn peer(&self, rank: c_int, what: &str) -> Out<usize> {
         let size = self.comm.size();
         let peer = usize::try_from(rank).ok().filter(|rank| *rank < size);
-        peer.ok_or_else(|| {
-            failure(
-                MPI_ERR_RANK,
-                format!("{what} {rank} is no rank of {self}, which has {size}"),
-            )
-        })
+        peer.ok_or_else(|| self.no_rank(rank, what))
+    }
+
+    #[cold]
+    fn no_rank(&self, rank: c_int, what: &str) -> Failure {
+        let size = self.comm.size();
+        failure(
+            MPI_ERR_RANK,
+            format!("{what} {rank} is no rank of {self}, which has {size}"),
+        )
     }
 
     /// The root of a collective.
     pub(crate) fn root(&self, root: c_int) -> Out<usize> {
         self.peer(root, "the root")
-            .map_err(|found| failure(MPI_ERR_ROOT, found.text))
+            .map_err(|found| failure(MPI_ERR_ROOT, &*found.text))
     }
 }
 
@@ -95,7 +100,7 @@ pub(crate) fn dup(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out<MPI_Comm> {
     let parent = rank.comm(of)?;
     let made = keep(rank, parent.comm.dup()?, &parent, parent.topology.clone())?;
     let child = rank.comm(made)?;
-    let copied = attribute::copy_all(rank, caller, &parent, &child);
+    let copied = attribute::copy_all(caller, &*parent, &*child);
     match copied {
         Ok(()) => Ok(made),
         Err(error) => {
@@ -184,7 +189,7 @@ pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out {
         MPI_ERR_COMM,
         || format!("{comm} cannot be freed"),
     )?;
-    attribute::delete_all(rank, caller, &comm)?;
+    attribute::delete_all(caller, &*comm)?;
     let freed = rank.comms.borrow_mut().remove(of.addr());
     let freed = freed.map_err(|why| bad(MPI_ERR_COMM, "communicator", of.addr(), why))?;
     drop(freed);

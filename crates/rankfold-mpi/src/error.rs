@@ -2,17 +2,30 @@
 
 use std::ffi::c_int;
 use std::fmt;
+use std::ops::Deref;
 
 use rankfold::ErrorKind;
 
 use crate::abi::*;
 use crate::handle::Bad;
 
-/// A failed call.
+/// A failed call. It is as short as a pointer, so that a call that succeeds returns in a register.
 #[derive(Clone, Debug)]
-pub(crate) struct Failure {
+pub(crate) struct Failure(Box<Reason>);
+
+/// Why a call failed.
+#[derive(Clone, Debug)]
+pub(crate) struct Reason {
     pub class: c_int,
     pub text: String,
+}
+
+impl Deref for Failure {
+    type Target = Reason;
+
+    fn deref(&self) -> &Reason {
+        &self.0
+    }
 }
 
 /// What a call returns.
@@ -26,17 +39,26 @@ impl fmt::Display for Failure {
 }
 
 /// A failure of a class.
+#[cold]
 pub(crate) fn failure(class: c_int, text: impl Into<String>) -> Failure {
     let text = text.into();
-    Failure { class, text }
+    Failure(Box::new(Reason { class, text }))
 }
 
 /// Fails unless `holds`.
+#[inline]
 pub(crate) fn require(holds: bool, class: c_int, text: impl FnOnce() -> String) -> Out {
     match holds {
         true => Ok(()),
-        false => Err(failure(class, text())),
+        false => Err(unmet(class, text)),
     }
+}
+
+/// Out of line, with all that writes its text.
+#[cold]
+#[inline(never)]
+fn unmet(class: c_int, text: impl FnOnce() -> String) -> Failure {
+    failure(class, text())
 }
 
 /// The refusal of what this library does not do.
@@ -50,13 +72,17 @@ pub(crate) fn bad(class: c_int, what: &str, handle: usize, bad: Bad) -> Failure 
 }
 
 /// An argument that counts something.
+#[inline]
 pub(crate) fn count(number: c_int, what: &str) -> Out<usize> {
-    usize::try_from(number).map_err(|_| {
-        failure(
-            MPI_ERR_COUNT,
-            format!("{what} is {number}, which is negative"),
-        )
-    })
+    usize::try_from(number).map_err(|_| negative(number, what))
+}
+
+#[cold]
+fn negative(number: c_int, what: &str) -> Failure {
+    failure(
+        MPI_ERR_COUNT,
+        format!("{what} is {number}, which is negative"),
+    )
 }
 
 /// A deadlock in one sentence.
@@ -69,6 +95,7 @@ fn stuck(found: &rankfold::error::Deadlock) -> String {
 }
 
 impl From<rankfold::Error> for Failure {
+    #[cold]
     fn from(error: rankfold::Error) -> Failure {
         let class = match error.kind() {
             ErrorKind::RankGone { .. } | ErrorKind::Broken { .. } => MPI_ERR_PROC_ABORTED,

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
     Errhandler,
     Request,
     Datatype,
+    Win,
+    Session,
 }
 
 const KIND: u32 = 36;

@@ -55,13 +55,26 @@ typedef void MPI_User_function(void *, void *, int *, MPI_Datatype *);
 typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
 typedef void MPI_Comm_errhandler_function(MPI_Comm *, int *, ...);
+typedef int MPI_Win_copy_attr_function(MPI_Win, int, void *, void *, void *, int *);
+typedef int MPI_Win_delete_attr_function(MPI_Win, int, void *, void *);
+typedef int MPI_Type_copy_attr_function(MPI_Datatype, int, void *, void *, void *, int *);
+typedef int MPI_Type_delete_attr_function(MPI_Datatype, int, void *, void *);
+typedef void MPI_Win_errhandler_function(MPI_Win *, int *, ...);
+typedef void MPI_Session_errhandler_function(MPI_Session *, int *, ...);
 #define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
 #define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function *)1)
 #define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
+#define MPI_WIN_NULL_COPY_FN ((MPI_Win_copy_attr_function *)0)
+#define MPI_WIN_DUP_FN ((MPI_Win_copy_attr_function *)1)
+#define MPI_WIN_NULL_DELETE_FN ((MPI_Win_delete_attr_function *)0)
+#define MPI_TYPE_NULL_COPY_FN ((MPI_Type_copy_attr_function *)0)
+#define MPI_TYPE_DUP_FN ((MPI_Type_copy_attr_function *)1)
+#define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function *)0)
 
 int MPI_Init(int *argc, char ***argv);
 int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
 int MPI_Finalize(void);
+int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session);
 double MPI_Wtime(void);
 double MPI_Wtick(void);
 MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint disp);
@@ -74,6 +87,19 @@ const AFTER: &str = "
 #endif
 #endif
 ";
+
+/// The type of an argument whose size depends on the function.
+fn sized(function: &str, ty: &str) -> String {
+    let (count, displacement) = match function.ends_with("_c") {
+        true => ("MPI_Count", "MPI_Aint"),
+        false => ("c_int", "c_int"),
+    };
+    match ty.rsplit_once(' ').unwrap_or(("", ty)) {
+        (before, "Count") => format!("{before} {count}").trim_start().into(),
+        (before, "Displacement") => format!("{before} {displacement}"),
+        _ => ty.into(),
+    }
+}
 
 /// The declaration of an argument in C.
 fn declaration(name: &str, ty: &str) -> String {
@@ -105,6 +131,18 @@ fn pointer(ty: &str) -> String {
     }
 }
 
+/// The name of an argument, which is no word of C++.
+fn argument(name: &str) -> String {
+    const WORDS: [&str; 7] = [
+        "new", "delete", "this", "class", "operator", "template", "private",
+    ];
+    let name = name.trim_start_matches('_');
+    match WORDS.contains(&name) {
+        true => format!("{name}_"),
+        false => name.into(),
+    }
+}
+
 /// The text of `mpi.h`.
 pub fn header() -> String {
     let mut text = String::from(BEFORE);
@@ -125,7 +163,7 @@ pub fn header() -> String {
     for (name, arguments) in signatures() {
         let arguments: Vec<String> = arguments
             .iter()
-            .map(|(name, ty)| declaration(name.trim_start_matches('_'), ty))
+            .map(|(argument, ty)| declaration(&self::argument(argument), &sized(name, ty)))
             .collect();
         let _ = writeln!(text, "int {name}({});", arguments.join(", "));
     }

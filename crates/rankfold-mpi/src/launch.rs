@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,16 +17,14 @@ use std::sync::{Arc, Condvar, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use rankfold::testing::MessageOrder;
 use rankfold::{Buffering, Outcome, Report, Seats, World};
 
 use crate::abi::*;
 use crate::attribute;
 use crate::rank::{Phase, Rank, current, set};
 use crate::report::{self, Known, Stop};
-
-/// What one rank writes often, in cache lines of its own.
-#[repr(align(128))]
-struct Own<T>(T);
+use crate::{explore, trace};
 
 /// What all ranks of a run share.
 pub(crate) struct Shared {
@@ -35,12 +34,15 @@ pub(crate) struct Shared {
     universe: c_int,
     ended: Mutex<Vec<Option<Outcome<(), String>>>>,
     has_ended: Condvar,
-    /// The call that each rank is in, or was in last.
-    calls: Vec<Own<Mutex<&'static str>>>,
+    /// The call that each rank which has ended was in last.
+    calls: Mutex<Vec<&'static str>>,
     remarks: Mutex<Vec<String>>,
     /// The calls that ended ranks.
     stops: Mutex<BTreeMap<usize, Stop>>,
 }
+
+/// What a rank is in before its first call.
+pub(crate) const NO_CALL: &str = "no call";
 
 static TAG_UB: c_int = c_int::MAX;
 static ONE: c_int = 1;
@@ -56,7 +58,7 @@ impl Shared {
             universe: ranks as c_int,
             ended: Mutex::new((0..ranks).map(|_| None).collect()),
             has_ended: Condvar::new(),
-            calls: (0..ranks).map(|_| Own(Mutex::new("no call"))).collect(),
+            calls: Mutex::new(vec![NO_CALL; ranks]),
             remarks: Mutex::default(),
             stops: Mutex::default(),
         }
@@ -71,20 +73,6 @@ impl Shared {
             MPI_LASTUSEDCODE => Some(&LAST_CODE),
             _ => None,
         }
-    }
-
-    /// Notes the call that a rank enters.
-    pub(crate) fn enters(&self, rank: usize, call: &'static str) {
-        *self.calls[rank].0.lock().expect("no thread panics with it") = call;
-    }
-
-    /// The call that a rank is in, or was in last.
-    pub(crate) fn call_of(&self, rank: usize) -> &'static str {
-        let call = self
-            .calls
-            .get(rank)
-            .map(|call| *call.0.lock().expect("no thread panics with it"));
-        call.unwrap_or("no call")
     }
 
     pub(crate) fn remark(&self, what: String) {
@@ -138,15 +126,32 @@ impl Shared {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Program {
-    ranks: usize,
-    world: World,
+    pub(crate) ranks: usize,
+    pub(crate) world: World,
+    order: Option<MessageOrder>,
+    trace: Option<PathBuf>,
+}
+
+/// The `main` of a program.
+pub(crate) type Main = Arc<dyn Fn() -> ExitCode + Send + Sync>;
+
+/// A run that is over.
+pub(crate) struct Ended {
+    /// Why it failed, if it did.
+    pub why: Option<String>,
+    /// What it left behind.
+    pub left: Vec<String>,
 }
 
 impl Program {
     /// A program on some ranks.
     pub fn new(ranks: usize) -> Program {
-        let world = World::new(ranks);
-        Program { ranks, world }
+        Program {
+            ranks,
+            world: World::new(ranks),
+            order: None,
+            trace: None,
+        }
     }
 
     /// Compares collective calls before each of them; see [`World::check`].
@@ -174,6 +179,24 @@ impl Program {
         self
     }
 
+    /// Takes these choices as an [exploration](Program::explore) printed them: its failure is repeated.
+    pub fn order(mut self, order: MessageOrder) -> Program {
+        match order {
+            MessageOrder::Seed(seed) => self.seed(seed),
+            MessageOrder::Choices(_) => {
+                self.order = Some(order);
+                self
+            }
+        }
+    }
+
+    /// Writes a trace of the run to a file, for <https://ui.perfetto.dev>.
+    pub fn trace(mut self, file: impl Into<PathBuf>) -> Program {
+        self.world = self.world.trace(true);
+        self.trace = Some(file.into());
+        self
+    }
+
     /// Changes the world further, such as by [`World::inject`] or [`World::buffering`].
     ///
     /// # Examples
@@ -197,16 +220,22 @@ impl Program {
         &self,
         main: impl Fn() -> T + Send + Sync + 'static,
     ) -> Result<(), Failed> {
-        let main: Arc<dyn Fn() -> ExitCode + Send + Sync> = Arc::new(move || main().report());
-        let seats = self
-            .world
-            .seats()
-            .map_err(|error| Failed(error.to_string()))?;
+        let main: Main = Arc::new(move || main().report());
+        if let Some(order) = &self.order {
+            return explore::repeat(self, order, main);
+        }
+        let ended = self.once(&self.world, &main)?;
+        ended.left.iter().for_each(|left| eprintln!("{left}"));
+        ended.why.map_or(Ok(()), |why| Err(Failed(why)))
+    }
+
+    /// Runs the program once, in a world.
+    pub(crate) fn once(&self, world: &World, main: &Main) -> Result<Ended, Failed> {
+        let failed = |error: &dyn fmt::Display| Failed(error.to_string());
+        let seats = world.seats().map_err(|error| failed(&error))?;
         let shared = Arc::new(Shared::new(self.ranks, true));
         for rank in 0..self.ranks {
-            let seat = seats
-                .take(rank)
-                .map_err(|error| Failed(error.to_string()))?;
+            let seat = seats.take(rank).map_err(|error| failed(&error))?;
             let (shared, main) = (shared.clone(), main.clone());
             let body = move || live(seat, shared, &*main);
             let spawned = thread::Builder::new()
@@ -217,37 +246,35 @@ impl Program {
                 Failed(format!("the thread of rank {rank} cannot start: {error}"))
             })?;
         }
-        let outcomes = shared.outcomes();
-        let report = seats
-            .report(outcomes)
-            .map_err(|error| Failed(error.to_string()))?;
-        settle(&shared, &report)
+        let report = seats.report(shared.outcomes());
+        let report = report.map_err(|error| failed(&error))?;
+        if let Some(file) = &self.trace {
+            trace::write(&report, file)?;
+        }
+        Ok(ended(&shared, &report))
     }
 }
 
 /// As large as that of a process's main thread.
 pub(crate) const STACK: usize = 8 << 20;
 
-fn settle(shared: &Shared, report: &Report<(), String>) -> Result<(), Failed> {
+fn ended(shared: &Shared, report: &Report<(), String>) -> Ended {
     let remarks = shared.remarks.lock().expect("no thread panics with it");
-    remarks
-        .iter()
-        .cloned()
-        .chain(report::left(report))
-        .for_each(|remark| eprintln!("{remark}"));
+    let left = remarks.iter().cloned().chain(report::left(report));
     let stops = shared.stops.lock().expect("no thread panics with it");
-    let calls = (0..report.outcomes.len())
-        .map(|rank| shared.call_of(rank))
-        .collect();
+    let calls = shared.calls.lock().expect("no thread panics with it");
     let known = Known {
         stops: &stops,
-        calls,
+        calls: calls.clone(),
     };
-    report::failure(report, &known).map_or(Ok(()), |why| Err(Failed(why)))
+    Ended {
+        why: report::failure(report, &known),
+        left: left.collect(),
+    }
 }
 
 /// Why a run failed.
-pub struct Failed(String);
+pub struct Failed(pub(crate) String);
 
 impl fmt::Display for Failed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -278,9 +305,12 @@ pub fn run<T: Termination>(
 /// The life of a rank's thread.
 fn live(seat: rankfold::Seat, shared: Arc<Shared>, main: &(dyn Fn() -> ExitCode + Send + Sync)) {
     let number = seat.rank();
-    let rank = match Rank::new(shared.clone(), seat.enter()) {
-        Ok(rank) => Rc::new(rank),
-        Err(error) => return shared.ends(number, Outcome::Failed(error.to_string())),
+    // Faults that are injected strike here too.
+    let entered = catch_unwind(AssertUnwindSafe(|| Rank::new(shared.clone(), seat.enter())));
+    let rank = match entered {
+        Ok(Ok(rank)) => Rc::new(rank),
+        Ok(Err(error)) => return shared.ends(number, Outcome::Failed(error.to_string())),
+        Err(payload) => return shared.ends(number, panicked(&*payload)),
     };
     set(Some(rank.clone()));
     let ended = catch_unwind(AssertUnwindSafe(main));
@@ -292,10 +322,7 @@ fn live(seat: rankfold::Seat, shared: Arc<Shared>, main: &(dyn Fn() -> ExitCode 
             Outcome::Failed("it returned without MPI_Finalize".into())
         }
         Ok(_) => Outcome::Returned(()),
-        Err(payload) => Outcome::Panicked {
-            message: said(&*payload).into(),
-            site: None,
-        },
+        Err(payload) => panicked(&*payload),
     };
     let why: Option<String> = match &outcome {
         Outcome::Failed(text) => Some(text.clone()),
@@ -309,6 +336,13 @@ fn live(seat: rankfold::Seat, shared: Arc<Shared>, main: &(dyn Fn() -> ExitCode 
     shared.ends(number, outcome);
 }
 
+fn panicked(payload: &(dyn Any + Send)) -> Outcome<(), String> {
+    Outcome::Panicked {
+        message: said(payload).into(),
+        site: None,
+    }
+}
+
 fn said(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(ToString::to_string);
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
@@ -317,6 +351,9 @@ fn said(payload: &(dyn Any + Send)) -> String {
 
 /// Ends the rank for all others.
 fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
+    crate::window::close_all(rank);
+    let call = rank.call.get();
+    rank.shared.calls.lock().expect("no thread panics with it")[rank.me()] = call;
     Seats::end(&rank.world.comm, why);
     attribute::forget(rank);
 }
@@ -358,34 +395,4 @@ pub(crate) fn singleton() -> Result<Rc<Rank>, String> {
     set(Some(rank.clone()));
     debug_assert!(current().is_some());
     Ok(rank)
-}
-
-/// Calls `main` on as many ranks as the environment variable `RANKFOLD_RANKS` says, or on one; prints what went wrong.
-pub fn launch<T: Termination + 'static>(main: fn() -> T) -> ExitCode {
-    let number = |name: &str| {
-        std::env::var(name)
-            .ok()
-            .and_then(|text| text.parse::<u64>().ok())
-    };
-    let is_set = |name: &str| std::env::var(name).is_ok_and(|text| text != "0" && !text.is_empty());
-    let mut program = Program::new(number("RANKFOLD_RANKS").unwrap_or(1) as usize);
-    if is_set("RANKFOLD_CHECK") {
-        program = program.check();
-    }
-    if is_set("RANKFOLD_ZERO_BUFFERING") {
-        program = program.zero_buffering();
-    }
-    if let Some(seconds) = number("RANKFOLD_TIMEOUT") {
-        program = program.timeout(Duration::from_secs(seconds));
-    }
-    if let Some(seed) = number("RANKFOLD_SEED") {
-        program = program.seed(seed);
-    }
-    match program.run(main) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(failed) => {
-            eprintln!("{failed}");
-            ExitCode::FAILURE
-        }
-    }
 }

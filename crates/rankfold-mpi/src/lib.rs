@@ -22,7 +22,9 @@ mod collective;
 mod comm;
 mod datatype;
 mod error;
+mod explore;
 pub mod exports;
+mod extended;
 mod graph;
 mod group;
 mod handle;
@@ -30,7 +32,10 @@ mod header;
 mod launch;
 mod line;
 mod memory;
+mod numbers;
 mod op;
+#[cfg(feature = "exports")]
+pub mod output;
 mod p2p;
 mod plan;
 #[cfg(feature = "exports")]
@@ -39,12 +44,18 @@ mod rank;
 mod reduction;
 mod report;
 mod request;
+mod session;
+mod settings;
 mod topology;
+mod trace;
 #[cfg(feature = "exports")]
 pub mod watch;
+mod window;
 
 pub use header::header;
-pub use launch::{Failed, Program, launch, run};
+pub use launch::{Failed, Program, run};
+pub use rankfold::testing::{Explored, MessageOrder};
+pub use settings::{launch, test};
 
 /// Defines tests that run on each of some numbers of ranks.
 ///

@@ -17,7 +17,7 @@ use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
 use crate::abi::{MPI_ERR_ARG, MPI_ERR_BUFFER};
-use crate::error::{Out, failure};
+use crate::error::{Failure, Out, failure};
 
 /// A byte of a message.
 #[derive(Clone, Copy)]
@@ -38,6 +38,16 @@ pub(crate) fn put(bytes: &[u8], to: &mut [Byte]) {
     for (to, byte) in to.iter_mut().zip(bytes) {
         *to = Byte(MaybeUninit::new(*byte));
     }
+}
+
+#[cold]
+fn null_read() -> Failure {
+    failure(MPI_ERR_BUFFER, "a buffer that is read is a null pointer")
+}
+
+#[cold]
+fn null_write() -> Failure {
+    failure(MPI_ERR_BUFFER, "a buffer that is written is a null pointer")
 }
 
 /// What the program promises for the call in progress.
@@ -136,18 +146,43 @@ impl Caller {
 
     /// Appends `len` bytes of a buffer.
     pub(crate) fn take(&self, from: *const u8, len: usize, into: &mut Vec<Byte>) -> Out {
+        into.extend_from_slice(self.lend(from, len)?);
+        Ok(())
+    }
+
+    /// Lends a buffer that is read.
+    #[inline]
+    pub(crate) fn lend(&self, from: *const u8, len: usize) -> Out<&[Byte]> {
         if len == 0 {
-            return Ok(());
+            return Ok(&[]);
         }
         if from.is_null() {
-            return Err(failure(
-                MPI_ERR_BUFFER,
-                "a buffer that is read is a null pointer",
-            ));
+            return Err(null_read());
         }
-        // SAFETY: by the caller's promise these bytes are in its buffer; as `Byte`s they need not be initialised.
-        into.extend_from_slice(unsafe { slice::from_raw_parts(from.cast::<Byte>(), len) });
-        Ok(())
+        // SAFETY: by the caller's promise these bytes are in its buffer, and nothing writes them during the call; as
+        // `Byte`s they need not be initialised.
+        Ok(unsafe { slice::from_raw_parts(from.cast::<Byte>(), len) })
+    }
+
+    /// Lends a buffer that is written to `f`.
+    #[inline]
+    pub(crate) fn lend_mut<R>(
+        &self,
+        to: *mut u8,
+        len: usize,
+        f: impl FnOnce(&mut [Byte]) -> R,
+    ) -> Out<R> {
+        if len == 0 {
+            return Ok(f(&mut []));
+        }
+        if to.is_null() {
+            return Err(null_write());
+        }
+        // SAFETY: by the caller's promise there are that many bytes, which nothing else accesses during the call; as
+        // `Byte`s they need not be initialised.
+        Ok(f(unsafe {
+            slice::from_raw_parts_mut(to.cast::<Byte>(), len)
+        }))
     }
 
     /// Copies bytes into a buffer.
@@ -156,10 +191,7 @@ impl Caller {
             return Ok(());
         }
         if to.is_null() {
-            return Err(failure(
-                MPI_ERR_BUFFER,
-                "a buffer that is written is a null pointer",
-            ));
+            return Err(null_write());
         }
         // SAFETY: by the caller's promise there is room for them in its buffer; `bytes` is memory of this library.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr().cast::<u8>(), to, bytes.len()) };
@@ -194,14 +226,31 @@ impl Caller {
         Some(f(unsafe { slice::from_raw_parts_mut(at, len) }))
     }
 
-    /// Copies bytes from one buffer to another.
-    pub(crate) fn copy(&self, from: *const u8, to: *mut u8, len: usize) -> Out {
-        if len > 0 && (from.is_null() || to.is_null()) {
-            return Err(failure(MPI_ERR_BUFFER, "a buffer is a null pointer"));
+    /// Lends a buffer that is read and one that is written as numbers; `None` if one is not aligned for them, or if they
+    /// overlap.
+    #[inline]
+    pub(crate) fn with_two<T: Number, R>(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        len: usize,
+        f: impl FnOnce(&[T], &mut [T]) -> R,
+    ) -> Option<R> {
+        let (from, to) = (from.cast::<T>(), to.cast::<T>());
+        let usable = |at: *const T| !at.is_null() && at.is_aligned();
+        let apart = from.addr().abs_diff(to.addr()) >= len * size_of::<T>();
+        if !(usable(from) && usable(to) && apart) {
+            return None;
         }
-        // SAFETY: by the caller's promise both have that many bytes; they may overlap.
-        unsafe { ptr::copy(from, to, len) };
-        Ok(())
+        // SAFETY: aligned and not null, so by the caller's promise buffers of as many numbers, of which it wrote the first;
+        // they do not overlap, and nothing else accesses them during the call. Every sequence of bytes is a number.
+        let (input, output) = unsafe {
+            (
+                slice::from_raw_parts(from, len),
+                slice::from_raw_parts_mut(to, len),
+            )
+        };
+        Some(f(input, output))
     }
 
     /// Packed elements as numbers of their own.

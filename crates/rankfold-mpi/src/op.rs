@@ -35,37 +35,46 @@ impl Operator {
     }
 }
 
+const NAMES: [(MPI_Op, &str); 14] = [
+    (MPI_SUM, "MPI_SUM"),
+    (MPI_MIN, "MPI_MIN"),
+    (MPI_MAX, "MPI_MAX"),
+    (MPI_PROD, "MPI_PROD"),
+    (MPI_BAND, "MPI_BAND"),
+    (MPI_BOR, "MPI_BOR"),
+    (MPI_BXOR, "MPI_BXOR"),
+    (MPI_LAND, "MPI_LAND"),
+    (MPI_LOR, "MPI_LOR"),
+    (MPI_LXOR, "MPI_LXOR"),
+    (MPI_MINLOC, "MPI_MINLOC"),
+    (MPI_MAXLOC, "MPI_MAXLOC"),
+    (MPI_REPLACE, "MPI_REPLACE"),
+    (MPI_NO_OP, "MPI_NO_OP"),
+];
+
+fn is_predefined(op: MPI_Op) -> bool {
+    matches!(op, MPI_SUM | MPI_MIN | MPI_MAX | MPI_PROD) || NAMES.iter().any(|(it, _)| *it == op)
+}
+
 /// The name of the number of an operator.
 pub(crate) fn name(number: u16) -> &'static str {
-    const NAMES: [(MPI_Op, &str); 14] = [
-        (MPI_SUM, "MPI_SUM"),
-        (MPI_MIN, "MPI_MIN"),
-        (MPI_MAX, "MPI_MAX"),
-        (MPI_PROD, "MPI_PROD"),
-        (MPI_BAND, "MPI_BAND"),
-        (MPI_BOR, "MPI_BOR"),
-        (MPI_BXOR, "MPI_BXOR"),
-        (MPI_LAND, "MPI_LAND"),
-        (MPI_LOR, "MPI_LOR"),
-        (MPI_LXOR, "MPI_LXOR"),
-        (MPI_MINLOC, "MPI_MINLOC"),
-        (MPI_MAXLOC, "MPI_MAXLOC"),
-        (MPI_REPLACE, "MPI_REPLACE"),
-        (MPI_NO_OP, "MPI_NO_OP"),
-    ];
     let found = NAMES.iter().find(|(op, _)| op.addr() as u16 == number);
     found.map_or("an operator of the program", |(_, name)| name)
 }
 
+#[inline(always)]
 pub(crate) fn of(rank: &Rank, op: MPI_Op) -> Out<Operator> {
+    match is_predefined(op) {
+        true => Ok(Operator::Predefined(op)),
+        false => own(rank, op),
+    }
+}
+
+#[inline(never)]
+fn own(rank: &Rank, op: MPI_Op) -> Out<Operator> {
     let number = op.addr();
     if op == MPI_OP_NULL {
         return Err(failure(MPI_ERR_OP, "the operator is MPI_OP_NULL"));
-    }
-    if (MPI_SUM.addr()..=MPI_NO_OP.addr()).contains(&number)
-        && name(number as u16).starts_with("MPI")
-    {
-        return Ok(Operator::Predefined(op));
     }
     let found = rank.ops.borrow().get(number).cloned();
     found
@@ -310,6 +319,7 @@ fn kernel(op: MPI_Op, runs: &[(Basic, u64)]) -> Option<Kernel> {
             (Unsigned, _) => integer!(op, u64),
             (Float, 4) => float!(op, f32),
             (Float, 8) => float!(op, f64),
+            (Float, 16) => crate::extended::kernel(op),
             (Complex, 8) => complex!(op, f32, 8),
             (Complex, _) => complex!(op, f64, 16),
             (Logical, _) if [MPI_LAND, MPI_LOR, MPI_LXOR].contains(&op) => integer!(op, u8),

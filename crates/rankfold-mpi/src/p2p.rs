@@ -1,11 +1,12 @@
 //! Messages between two ranks: sends in all modes, receives, probes.
 //!
-//! A message is a head of eight bytes, with the number of its type signature, and the packed elements.
+//! A message holds the packed elements, and bears the number of its type signature as its mark. Elements that lie in a
+//! buffer as in a message are sent from there, and received there.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::ptr::without_provenance_mut as handle;
 
-use rankfold::{ErrorKind, Source, Status, Tag};
+use rankfold::{Comm, ErrorKind, Marked, Source, Status, Tag};
 
 use crate::abi::*;
 use crate::comm::Communicator;
@@ -13,12 +14,9 @@ use crate::datatype::pack::Buffer;
 use crate::datatype::signature::Signature;
 use crate::datatype::{Datatype, Type};
 use crate::error::{Failure, Out, bad, failure, require};
-use crate::memory::{Byte, Caller, append, known};
+use crate::memory::{Byte, Caller};
 use crate::rank::Rank;
 use crate::request::{Finish, Part, Pending};
-
-/// The length of the head of a message.
-pub(crate) const HEAD: usize = 8;
 
 /// What is told of a message that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,15 +45,17 @@ impl Stat {
         ..Stat::EMPTY
     };
 
+    #[inline]
     pub(crate) fn of(status: &Status) -> Stat {
         Stat {
             source: status.source as c_int,
             tag: status.tag as c_int,
-            bytes: status.count.saturating_sub(HEAD),
+            bytes: status.count,
             cancelled: false,
         }
     }
 
+    #[inline]
     pub(crate) fn status(&self, error: c_int) -> MPI_Status {
         let bytes = self.bytes as u64;
         MPI_Status {
@@ -106,18 +106,23 @@ pub(crate) struct To(pub Option<usize>, pub u32);
 #[derive(Clone, Copy)]
 pub(crate) struct From(pub Option<Source>, pub Tag);
 
+#[inline]
 fn tag(tag: c_int) -> Out<u32> {
-    u32::try_from(tag).map_err(|_| {
-        let wildcard = if tag == MPI_ANY_TAG {
-            "MPI_ANY_TAG, which only a receive takes"
-        } else {
-            "negative"
-        };
-        failure(MPI_ERR_TAG, format!("the tag {tag} is {wildcard}"))
-    })
+    u32::try_from(tag).map_err(|_| no_tag(tag))
+}
+
+#[cold]
+fn no_tag(tag: c_int) -> Failure {
+    let wildcard = if tag == MPI_ANY_TAG {
+        "MPI_ANY_TAG, which only a receive takes"
+    } else {
+        "negative"
+    };
+    failure(MPI_ERR_TAG, format!("the tag {tag} is {wildcard}"))
 }
 
 impl To {
+    #[inline]
     pub(crate) fn new(comm: &Communicator, rank: c_int, with: c_int) -> Out<To> {
         let tag = tag(with)?;
         match rank {
@@ -128,6 +133,7 @@ impl To {
 }
 
 impl From {
+    #[inline]
     pub(crate) fn new(comm: &Communicator, rank: c_int, with: c_int) -> Out<From> {
         let tag = match with {
             MPI_ANY_TAG => Tag::Any,
@@ -143,7 +149,20 @@ impl From {
 }
 
 /// A buffer of a call, after its arguments were checked.
-pub(crate) fn buffer(at: *mut std::ffi::c_void, number: c_int, of: &Datatype) -> Out<Buffer<'_>> {
+#[inline(always)]
+pub(crate) fn buffer(at: *mut c_void, number: c_int, of: &Datatype) -> Out<Buffer<'_>> {
+    if number >= 0 && at.addr() > MPI_IN_PLACE.addr() && of.is_small() {
+        return Ok(Buffer {
+            at: at.cast(),
+            count: number as usize,
+            of,
+        });
+    }
+    unusual_buffer(at, number, of)
+}
+
+#[inline(never)]
+fn unusual_buffer(at: *mut c_void, number: c_int, of: &Datatype) -> Out<Buffer<'_>> {
     let count = crate::error::count(number, "the count")?;
     let needed = count > 0 && of.size > 0;
     require(
@@ -164,30 +183,32 @@ pub(crate) fn buffer(at: *mut std::ffi::c_void, number: c_int, of: &Datatype) ->
     })
 }
 
-/// Puts head and elements into a message.
-pub(crate) fn encode(caller: &Caller, data: &Buffer<'_>, message: &mut Vec<Byte>) -> Out {
-    append(&u64::from(data.of.signature.0).to_le_bytes(), message);
-    data.pack(caller, message)
+/// Fills a buffer from a message, if that fits and has the same signature.
+pub(crate) fn decode(caller: &Caller, sent: Signature, message: &[Byte], into: &Buffer<'_>) -> Out {
+    if message.len() > into.bytes() {
+        into.unpack(caller, &message[..into.bytes()])?;
+        return Err(failure(
+            MPI_ERR_TRUNCATE,
+            truncated(sent, message.len(), into),
+        ));
+    }
+    compare(sent, message.len(), into)?;
+    into.unpack(caller, message)
 }
 
-/// Fills a buffer from a message, if that fits and has the same signature.
-pub(crate) fn decode(caller: &Caller, message: &[Byte], into: &Buffer<'_>) -> Out<usize> {
-    let (head, elements) = message.split_at_checked(HEAD).unwrap_or((&[], message));
-    let number = head.first_chunk::<HEAD>().map_or(u64::MAX, |head| {
-        u64::from_le_bytes(known(head).try_into().expect("it has this length"))
-    });
-    let sent = Signature(number as u32);
-    let bytes = elements.len();
-    if bytes > into.bytes() {
-        into.unpack(caller, &elements[..into.bytes()])?;
-        return Err(failure(MPI_ERR_TRUNCATE, truncated(sent, bytes, into)));
-    }
+/// Compares the signature of a message with that of the buffer it is received into.
+#[inline]
+fn compare(sent: Signature, bytes: usize, into: &Buffer<'_>) -> Out {
     require(sent.matches(into.of.signature, bytes), MPI_ERR_TYPE, || {
         let (sent, wanted) = (sent.names(), into.of.signature.names());
         format!("the message holds {sent}, and is received as {wanted}")
-    })?;
-    into.unpack(caller, elements)?;
-    Ok(bytes)
+    })
+}
+
+/// The signature of a message.
+#[inline]
+fn signature(status: &Status) -> Signature {
+    Signature(status.mark())
 }
 
 fn truncated(sent: Signature, bytes: usize, into: &Buffer<'_>) -> String {
@@ -198,6 +219,13 @@ fn truncated(sent: Signature, bytes: usize, into: &Buffer<'_>) -> String {
     )
 }
 
+/// The communicator, for messages that hold elements of a datatype.
+#[inline]
+fn signed<'c>(comm: &'c Communicator, of: &Datatype) -> Marked<'c> {
+    Marked::new(&comm.comm, of.signature.0)
+}
+
+#[inline(always)]
 pub(crate) fn send(
     rank: &Rank,
     caller: &Caller,
@@ -209,18 +237,34 @@ pub(crate) fn send(
     let To(Some(peer), tag) = to else {
         return Ok(());
     };
+    let comm = signed(comm, data.of);
+    let buffered = mode == Mode::Buffered;
+    match data.lent(caller).filter(|_| !buffered) {
+        Some(elements) if mode == Mode::Synchronous => return Ok(comm.ssend(peer, tag, elements?)?),
+        Some(elements) => return Ok(comm.send(peer, tag, elements?)?),
+        None => {}
+    }
+    send_packed(rank, caller, mode, data, (peer, tag), &comm)
+}
+
+#[inline(never)]
+fn send_packed(
+    rank: &Rank,
+    caller: &Caller,
+    mode: Mode,
+    data: &Buffer<'_>,
+    (peer, tag): (usize, u32),
+    comm: &Comm,
+) -> Out {
     rank.with_scratch(|message| {
         message.clear();
-        encode(caller, data, message)?;
+        data.pack(caller, message)?;
         match mode {
-            Mode::Standard | Mode::Ready => comm.comm.send(peer, tag, message)?,
-            Mode::Synchronous => comm.comm.ssend(peer, tag, message)?,
+            Mode::Standard | Mode::Ready => comm.send(peer, tag, message)?,
+            Mode::Synchronous => comm.ssend(peer, tag, message)?,
             Mode::Buffered => {
                 check_room(rank, message.len())?;
-                let sent = comm
-                    .comm
-                    .isend(peer, tag, message.clone())?
-                    .map(|_| Part::Sent);
+                let sent = comm.isend(peer, tag, message.clone())?.map(|_| Part::Sent);
                 rank.detached.borrow_mut().push(sent);
                 crate::request::sweep_detached(rank);
             }
@@ -231,7 +275,7 @@ pub(crate) fn send(
 
 /// Whether the buffer of `MPI_Buffer_attach` holds a message.
 fn check_room(rank: &Rank, message: usize) -> Out {
-    let needed = message - HEAD + MPI_BSEND_OVERHEAD as usize;
+    let needed = message + MPI_BSEND_OVERHEAD as usize;
     match rank.buffer.get() {
         None => Err(failure(
             MPI_ERR_BUFFER,
@@ -259,16 +303,17 @@ pub(crate) fn isend(
         return Ok(Pending::done(Stat::EMPTY).sending());
     };
     let mut message = Vec::new();
-    encode(caller, data, &mut message)?;
+    data.pack(caller, &mut message)?;
+    let marked = signed(comm, data.of);
     let request = match mode {
-        Mode::Synchronous => comm.comm.issend(peer, tag, message)?,
+        Mode::Synchronous => marked.issend(peer, tag, message)?,
         Mode::Buffered => {
             check_room(rank, message.len())?;
-            let sent = comm.comm.isend(peer, tag, message)?.map(|_| Part::Sent);
+            let sent = marked.isend(peer, tag, message)?.map(|_| Part::Sent);
             rank.detached.borrow_mut().push(sent);
             return Ok(Pending::done(Stat::EMPTY).sending());
         }
-        Mode::Standard | Mode::Ready => comm.comm.isend(peer, tag, message)?,
+        Mode::Standard | Mode::Ready => marked.isend(peer, tag, message)?,
     };
     let sent = request.map(|_| Part::Sent);
     Ok(
@@ -278,9 +323,10 @@ pub(crate) fn isend(
     )
 }
 
-/// Up to this length a buffer for messages is as long as the program's.
+/// Up to this length a buffer for packed messages is as long as the program's.
 const LARGE: usize = 1 << 16;
 
+#[inline(always)]
 pub(crate) fn recv(
     rank: &Rank,
     caller: &Caller,
@@ -291,30 +337,74 @@ pub(crate) fn recv(
     let From(Some(source), tag) = from else {
         return Ok(Stat::NO_PROC);
     };
-    let room = HEAD + into.bytes();
+    if !into.is_lent() {
+        return recv_packed(rank, caller, into, (source, tag), comm);
+    }
+    let received = caller.lend_mut(into.at, into.bytes(), |elements| {
+        comm.comm.recv_into(source, tag, elements)
+    })?;
+    match received {
+        Ok(status) => {
+            compare(signature(&status), status.count, into)?;
+            Ok(Stat::of(&status))
+        }
+        Err(error) => recv_again(error, caller, into, (source, tag), comm),
+    }
+}
+
+/// Receives what must be taken apart.
+#[inline(never)]
+fn recv_packed(
+    rank: &Rank,
+    caller: &Caller,
+    into: &Buffer<'_>,
+    (source, tag): (Source, Tag),
+    comm: &Communicator,
+) -> Out<Stat> {
+    let room = into.bytes();
     rank.with_scratch(|message| {
         if message.len() < room && room > LARGE {
             // The message may be much shorter than the buffer: it costs what it needs.
-            let (came, status) = comm.comm.recv::<Byte>(source, tag)?;
-            let stat = decode(caller, &came, into).map(|_| Stat::of(&status));
-            if came.len() > message.len() {
-                *message = came;
-            }
-            return stat;
+            return recv_any_length(caller, into, (source, tag), comm);
         }
         if message.len() < room {
             message.resize(room, Byte::ZERO);
         }
         match comm.comm.recv_into(source, tag, &mut message[..room]) {
-            Ok(status) => decode(caller, &message[..status.count], into).map(|_| Stat::of(&status)),
-            Err(error) if matches!(error.kind(), ErrorKind::TooShort { .. }) => {
-                // MPI truncates: the message is gone.
-                let (message, status) = comm.comm.recv::<Byte>(source, tag)?;
-                decode(caller, &message, into).map(|_| Stat::of(&status))
+            Ok(status) => {
+                decode(caller, signature(&status), &message[..status.count], into)?;
+                Ok(Stat::of(&status))
             }
-            Err(error) => Err(Failure::from(error)),
+            Err(error) => recv_again(error, caller, into, (source, tag), comm),
         }
     })
+}
+
+/// Receives a message that was found too long, as MPI does: it is truncated.
+#[cold]
+fn recv_again(
+    error: rankfold::Error,
+    caller: &Caller,
+    into: &Buffer<'_>,
+    from: (Source, Tag),
+    comm: &Communicator,
+) -> Out<Stat> {
+    match error.kind() {
+        ErrorKind::TooShort { .. } => recv_any_length(caller, into, from, comm),
+        _ => Err(Failure::from(error)),
+    }
+}
+
+#[inline(never)]
+fn recv_any_length(
+    caller: &Caller,
+    into: &Buffer<'_>,
+    (source, tag): (Source, Tag),
+    comm: &Communicator,
+) -> Out<Stat> {
+    let (message, status) = comm.comm.recv::<Byte>(source, tag)?;
+    decode(caller, signature(&status), &message, into)?;
+    Ok(Stat::of(&status))
 }
 
 /// What fills a buffer when its message has come.
@@ -323,7 +413,8 @@ fn into_buffer(at: *mut u8, count: usize, of: Type) -> Finish {
         let into = Buffer { at, count, of: &of };
         match parts.first() {
             Some(Part::Received(message, status)) => {
-                decode(caller, message, &into).map(|_| Stat::of(status))
+                decode(caller, signature(status), message, &into)?;
+                Ok(Stat::of(status))
             }
             _ => Ok(Stat::EMPTY),
         }
@@ -362,6 +453,7 @@ pub(crate) fn iprobe(from: From, comm: &Communicator) -> Out<Option<Stat>> {
 /// A message that a matched probe has taken.
 pub(crate) struct Reserved {
     message: Vec<Byte>,
+    sent: Signature,
     stat: Stat,
 }
 
@@ -382,9 +474,15 @@ pub(crate) fn matched_probe(
     let Some(found) = found else {
         return Ok(None);
     };
-    let stat = Stat::of(&found.status());
+    let status = found.status();
+    let (stat, sent) = (Stat::of(&status), signature(&status));
     let message = found.recv::<Byte>()?;
-    let number = rank.messages.borrow_mut().add(Reserved { message, stat });
+    let reserved = Reserved {
+        message,
+        sent,
+        stat,
+    };
+    let number = rank.messages.borrow_mut().add(reserved);
     Ok(Some((handle(number), stat)))
 }
 
@@ -405,6 +503,6 @@ pub(crate) fn matched_recv(
     let number = message.addr();
     let reserved = rank.messages.borrow_mut().remove(number);
     let reserved = reserved.map_err(|why| bad(MPI_ERR_REQUEST, "message", number, why))?;
-    decode(caller, &reserved.message, into)?;
+    decode(caller, reserved.sent, &reserved.message, into)?;
     Ok(reserved.stat)
 }

@@ -14,9 +14,12 @@ use crate::datatype::signature::Signature;
 use crate::error::{Out, failure, require};
 use crate::memory::{Byte, Caller, known};
 use crate::op;
-use crate::p2p::{HEAD, Stat};
+use crate::p2p::Stat;
 use crate::rank::Rank;
 use crate::request::{Part, Pending};
+
+/// The length of the head of a block.
+pub(crate) const HEAD: usize = 8;
 
 /// The collectives by name; its place in this list is a call's number.
 pub(crate) const CALLS: [&str; 23] = [

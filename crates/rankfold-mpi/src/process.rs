@@ -42,6 +42,7 @@ struct SignalStack {
     len: usize,
 }
 
+const SS_DISABLE: c_int = 2;
 const SA_SIGINFO: c_int = 4;
 const SA_ONSTACK: c_int = 0x0800_0000;
 
@@ -73,7 +74,8 @@ pub(crate) fn name_of(number: c_int) -> &'static str {
     found.map_or("a signal", |(_, name)| name)
 }
 
-fn flush() {
+/// Writes what the C library has buffered.
+pub(crate) fn flush() {
     // SAFETY: null flushes all streams.
     unsafe { fflush(std::ptr::null_mut()) };
 }
@@ -178,18 +180,50 @@ pub fn handle_signals() {
     }
 }
 
-/// Gives the thread of a rank a stack for signals, which tells a full stack too. It is never freed.
-pub fn prepare_thread() {
-    let here = 0u8;
-    TOP.set((&raw const here).addr());
-    let room = vec![0u128; 1 << 15].leak();
-    let stack = SignalStack {
-        at: room.as_mut_ptr().cast(),
-        flags: 0,
-        len: size_of_val(room),
-    };
-    // SAFETY: the memory is this thread's alone from now on.
-    unsafe { sigaltstack(&stack, std::ptr::null_mut()) };
+/// The rank of this thread; 0 on a thread that is none.
+pub fn rank() -> usize {
+    current().map_or(0, |rank| rank.me())
+}
+
+/// The stack of a thread for signals, which tells a full stack too. A rank that never returns keeps it.
+pub struct ForSignals {
+    room: Vec<u128>,
+}
+
+impl ForSignals {
+    /// Gives the thread of a rank such a stack.
+    pub fn new() -> ForSignals {
+        let here = 0u8;
+        TOP.set((&raw const here).addr());
+        let mut room = vec![0u128; 1 << 15];
+        let stack = SignalStack {
+            at: room.as_mut_ptr().cast(),
+            flags: 0,
+            len: size_of_val(&room[..]),
+        };
+        // SAFETY: the memory is this thread's alone until the stack is taken away.
+        unsafe { sigaltstack(&stack, std::ptr::null_mut()) };
+        ForSignals { room }
+    }
+}
+
+impl Default for ForSignals {
+    fn default() -> Self {
+        ForSignals::new()
+    }
+}
+
+impl Drop for ForSignals {
+    fn drop(&mut self) {
+        TOP.set(0);
+        let none = SignalStack {
+            at: std::ptr::null_mut(),
+            flags: SS_DISABLE,
+            len: self.room.len(),
+        };
+        // SAFETY: the thread has none from here on, and is not on it: no handler of a signal returns here.
+        unsafe { sigaltstack(&none, std::ptr::null_mut()) };
+    }
 }
 
 /// The addresses of these functions, so that a program that loads others links to them.

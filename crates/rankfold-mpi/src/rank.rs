@@ -10,14 +10,17 @@ use std::sync::Arc;
 use rankfold::{Comm, Group, Request};
 
 use crate::abi::*;
+use crate::attribute::TypeAttributes;
 use crate::comm::Communicator;
 use crate::error::{Out, bad, failure};
 use crate::handle::{Kind, Table};
-use crate::launch::Shared;
+use crate::launch::{NO_CALL, Shared};
 use crate::memory::Byte;
 use crate::op::Op;
 use crate::p2p::Reserved;
 use crate::request::{Entry, Pending};
+use crate::session::Session;
+use crate::window::Win;
 
 /// Between which calls a rank is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,20 +30,29 @@ pub(crate) enum Phase {
     Finalized,
 }
 
-/// A function for the errors of a communicator.
+/// The address of a function for the errors of a communicator or a window.
 #[derive(Clone, Copy)]
-pub(crate) struct Handler(pub MPI_Comm_errhandler_function);
+pub(crate) struct Handler(pub usize);
 
 /// The state of one rank.
 pub(crate) struct Rank {
     pub shared: Arc<Shared>,
     pub phase: Cell<Phase>,
+    /// Whether it has called `MPI_Init`, and `MPI_Finalize`: sessions do without.
+    pub initialised: Cell<bool>,
+    pub finalised: Cell<bool>,
+    /// The call that it is in, or was in last.
+    pub call: Cell<&'static str>,
     pub level: Cell<c_int>,
     pub world: Rc<Communicator>,
     pub alone: Rc<Communicator>,
     pub comms: RefCell<Table<Rc<Communicator>>>,
     pub groups: RefCell<Table<Rc<Group>>>,
     pub empty: Rc<Group>,
+    /// The attributes of datatypes that have any, by their handles.
+    pub typed: RefCell<BTreeMap<usize, Rc<TypeAttributes>>>,
+    pub sessions: RefCell<Table<Rc<Session>>>,
+    pub wins: RefCell<Table<Rc<Win>>>,
     pub requests: RefCell<Table<Entry>>,
     pub messages: RefCell<Table<Reserved>>,
     pub ops: RefCell<Table<Rc<Op>>>,
@@ -66,6 +78,7 @@ thread_local! {
 }
 
 /// The rank of this thread.
+#[inline]
 pub(crate) fn current() -> Option<Rc<Rank>> {
     RANK.try_with(|rank| rank.borrow().clone()).ok().flatten()
 }
@@ -87,12 +100,18 @@ impl Rank {
         Ok(Rank {
             shared,
             phase: Cell::new(Phase::BeforeInit),
+            initialised: Cell::new(false),
+            finalised: Cell::new(false),
+            call: Cell::new(NO_CALL),
             level: Cell::new(MPI_THREAD_SINGLE),
             world: Rc::new(world),
             alone: Rc::new(alone),
             comms: RefCell::new(Table::new(Kind::Comm)),
             groups: RefCell::new(Table::new(Kind::Group)),
             empty,
+            typed: RefCell::default(),
+            sessions: RefCell::new(Table::new(Kind::Session)),
+            wins: RefCell::new(Table::new(Kind::Win)),
             requests: RefCell::new(Table::new(Kind::Request)),
             messages: RefCell::new(Table::new(Kind::Message)),
             ops: RefCell::new(Table::new(Kind::Op)),
@@ -109,14 +128,23 @@ impl Rank {
     }
 
     /// Its number in `MPI_COMM_WORLD`.
+    #[inline]
     pub(crate) fn me(&self) -> usize {
         self.world.comm.rank()
     }
 
     /// The communicator of a handle.
+    #[inline(always)]
     pub(crate) fn comm(&self, handle: MPI_Comm) -> Out<Rc<Communicator>> {
         match handle {
             MPI_COMM_WORLD => Ok(self.world.clone()),
+            _ => self.other_comm(handle),
+        }
+    }
+
+    #[inline(never)]
+    fn other_comm(&self, handle: MPI_Comm) -> Out<Rc<Communicator>> {
+        match handle {
             MPI_COMM_SELF => Ok(self.alone.clone()),
             MPI_COMM_NULL => Err(failure(MPI_ERR_COMM, "the communicator is MPI_COMM_NULL")),
             _ => {
@@ -125,6 +153,37 @@ impl Rank {
                 found.map_err(|why| bad(MPI_ERR_COMM, "communicator", number, why))
             }
         }
+    }
+
+    /// The attributes of a datatype.
+    pub(crate) fn type_attributes(&self, handle: MPI_Datatype) -> Out<Rc<TypeAttributes>> {
+        crate::datatype::of(handle)?;
+        let mut typed = self.typed.borrow_mut();
+        let made = typed.entry(handle.addr());
+        Ok(made
+            .or_insert_with(|| Rc::new(TypeAttributes::new(handle.addr())))
+            .clone())
+    }
+
+    /// The session of a handle.
+    pub(crate) fn session(&self, handle: MPI_Session) -> Out<Rc<Session>> {
+        if handle == MPI_SESSION_NULL {
+            let null = "the session is MPI_SESSION_NULL";
+            return Err(failure(MPI_ERR_SESSION, null));
+        }
+        let number = handle.addr();
+        let found = self.sessions.borrow().get(number).cloned();
+        found.map_err(|why| bad(MPI_ERR_SESSION, "session", number, why))
+    }
+
+    /// The window of a handle.
+    pub(crate) fn win(&self, handle: MPI_Win) -> Out<Rc<Win>> {
+        if handle == MPI_WIN_NULL {
+            return Err(failure(MPI_ERR_WIN, "the window is MPI_WIN_NULL"));
+        }
+        let number = handle.addr();
+        let found = self.wins.borrow().get(number).cloned();
+        found.map_err(|why| bad(MPI_ERR_WIN, "window", number, why))
     }
 
     /// The group of a handle.
@@ -144,11 +203,21 @@ impl Rank {
     pub(crate) fn release_handler(&self, handler: MPI_Errhandler) {
         let number = handler.addr();
         let has_it = |comm: &Rc<Communicator>| comm.on_error.get() == number;
-        let used =
+        let mut used =
             self.comms.borrow().iter().any(has_it) || has_it(&self.world) || has_it(&self.alone);
+        let wins = self.wins.borrow();
+        used |= wins.iter().any(|win| win.on_error.get() == number);
+        let sessions = self.sessions.borrow();
+        used |= sessions.iter().any(|it| it.on_error.get() == number);
         if !used {
             self.handlers.borrow_mut().remove(number).ok();
         }
+    }
+
+    /// Whether there are receives and collectives that were freed before they were over.
+    #[inline]
+    pub(crate) fn has_freed(&self) -> bool {
+        !self.freed.borrow().is_empty()
     }
 
     /// Lends a buffer that is used again.
@@ -174,6 +243,7 @@ impl Rank {
         );
         note(self.messages.borrow().len(), "message of a matched probe");
         note(self.comms.borrow().len(), "communicator");
+        note(self.wins.borrow().len(), "window");
         leaks
     }
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Write};
 
 use rankfold::error::{Deadlock, Mismatch, Stuck};
+use rankfold::testing::ReceiveChoice;
 use rankfold::{Lost, Outcome, Report};
 
 use crate::error::Failure;
-use crate::p2p::HEAD;
 
 /// Where and why a call ended its rank.
 #[derive(Clone, Debug)]
@@ -136,6 +136,10 @@ fn argument(part: &str) -> Option<String> {
     if known.iter().any(|start| part.starts_with(start)) {
         return Some(part.into());
     }
+    // The locked part of a window.
+    if let Some(rank) = part.strip_prefix("part ") {
+        return Some(format!("rank {rank}"));
+    }
     let (number, name) = part
         .split_once(" x ")
         .map_or(("", part), |(number, name)| (number, name));
@@ -160,6 +164,52 @@ fn arguments(call: &str) -> String {
         .filter_map(argument)
         .collect::<Vec<_>>()
         .join(", ")
+}
+
+/// Calls of the engine that are one call of MPI each. Collectives that move data are not: many calls are made of them.
+const CALLS: [(&str, &str); 16] = [
+    ("send", "MPI_Send"),
+    ("ssend", "MPI_Ssend"),
+    ("isend", "MPI_Isend"),
+    ("issend", "MPI_Issend"),
+    ("recv", "MPI_Recv"),
+    ("recv_into", "MPI_Recv"),
+    ("irecv", "MPI_Irecv"),
+    ("probe", "MPI_Probe"),
+    ("iprobe", "MPI_Iprobe"),
+    ("probe_matched", "MPI_Mprobe"),
+    ("iprobe_matched", "MPI_Improbe"),
+    ("all_reduce", "MPI_Allreduce"),
+    ("wait", "MPI_Wait"),
+    ("wait for irecv", "MPI_Wait"),
+    ("test of irecv", "MPI_Test"),
+    ("wait_any", "MPI_Waitany"),
+];
+
+/// A call of the engine by MPI's name, if it has one, with the arguments that mean something to the program.
+pub(crate) fn in_mpi(call: &str) -> String {
+    let verb = call.split('(').next().unwrap_or(call);
+    let name = CALLS.iter().find(|(engine, _)| *engine == verb);
+    let name = name.map_or(verb, |(_, name)| name);
+    match arguments(call) {
+        arguments if arguments.is_empty() => name.into(),
+        arguments => format!("{name}({arguments})"),
+    }
+}
+
+/// A choice of an exploration, in a line.
+pub(crate) fn choice(choice: &ReceiveChoice) -> String {
+    let call = in_mpi(&choice.call);
+    let (one, those) = match choice.request {
+        true => ("ended the request at place", "those at"),
+        false => ("took the message of rank", "those of"),
+    };
+    let of: Vec<String> = choice.of.iter().map(ToString::to_string).collect();
+    let of = match of.len() {
+        0 | 1 => String::new(),
+        _ => format!(" (there were {those} {})", of.join(", ")),
+    };
+    format!("\n  rank {}: {call} {one} {}{of}", choice.rank, choice.took)
 }
 
 /// The outcome of a rank that did not end well, in one line.
@@ -227,9 +277,7 @@ fn lost(it: &Lost) -> String {
         .split(' ')
         .next()
         .and_then(|number| number.parse().ok());
-    let bytes = bytes.map_or_else(String::new, |bytes| {
-        format!(" of {} bytes", bytes.saturating_sub(HEAD))
-    });
+    let bytes = bytes.map_or_else(String::new, |bytes| format!(" of {bytes} bytes"));
     format!(
         "rank {} sent a message{bytes} to rank {} with tag {} that was never received",
         it.from, it.to, it.tag
@@ -260,9 +308,19 @@ mod tests {
         );
         assert_eq!(arguments("send(to 1, tag 0)"), "to 1, tag 0");
         assert_eq!(arguments("barrier"), "");
+        assert_eq!(arguments("lock_exclusive(part 1)"), "rank 1");
         assert_eq!(
             arguments("all_reduce(3 x f64, Max)"),
             "3 x MPI_DOUBLE, MPI_MAX"
+        );
+        assert_eq!(
+            in_mpi("recv_into(from any, tag 3)"),
+            "MPI_Recv(from any, tag 3)"
+        );
+        assert_eq!(in_mpi("ibarrier"), "ibarrier");
+        assert_eq!(
+            in_mpi("test of irecv(from any, tag any)"),
+            "MPI_Test(from any, tag any)"
         );
     }
 }

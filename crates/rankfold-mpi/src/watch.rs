@@ -7,7 +7,8 @@
 //! process. From the first failure on, the thread that watches neither allocates nor locks.
 #![allow(unsafe_code)]
 
-use std::ffi::{CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -17,8 +18,15 @@ use crate::process::name_of;
 
 unsafe extern "C" {
     fn write(file: c_int, bytes: *const c_void, len: usize) -> isize;
-    fn unlink(path: *const c_char) -> c_int;
-    fn rmdir(path: *const c_char) -> c_int;
+    fn posix_spawn(
+        child: *mut c_int,
+        path: *const c_char,
+        actions: *const c_void,
+        attributes: *const c_void,
+        arguments: *const *const c_char,
+        environment: *const *const c_char,
+    ) -> c_int;
+    fn waitpid(child: c_int, status: *mut c_int, options: c_int) -> c_int;
     #[link_name = "_exit"]
     fn exit_now(code: c_int) -> !;
 }
@@ -46,28 +54,45 @@ pub(crate) fn note_failure(rank: usize, why: &str) {
     FAILURE.get_or_init(|| format!("rank {rank}: {why}"));
 }
 
-/// Starts the thread that ends the process if, after a failure, its ranks do not end. `files` and `folder` are removed
-/// then.
+/// Starts the thread that ends the process if, after a failure, its ranks do not end. `folder` is removed then.
 ///
 /// # Errors
 ///
 /// The thread cannot start.
-pub fn start(files: Vec<CString>, folder: CString) -> std::io::Result<()> {
+pub fn start(folder: CString) -> std::io::Result<()> {
     let thread = thread::Builder::new().name("watch".into());
     thread
         .spawn(move || {
             watch();
-            for file in &files {
-                // SAFETY: a string.
-                unsafe { unlink(file.as_ptr()) };
-            }
-            // SAFETY: a string; and it ends the process.
-            unsafe {
-                rmdir(folder.as_ptr());
-                exit_now(report())
-            }
+            let code = report();
+            remove(&folder);
+            // SAFETY: it ends the process.
+            unsafe { exit_now(code) }
         })
         .map(drop)
+}
+
+/// Removes a folder with all that is in it. Another process does so, since this one may hold the lock of its memory.
+fn remove(folder: &CStr) {
+    let mut child = 0;
+    let arguments = [c"rm", c"-rf", folder].map(CStr::as_ptr);
+    let arguments = [arguments[0], arguments[1], arguments[2], ptr::null()];
+    let (none, nothing) = (ptr::null(), [ptr::null()]);
+    // SAFETY: strings, and lists of strings that end with null. No memory of this process is needed for it.
+    unsafe {
+        let rm = c"/bin/rm".as_ptr();
+        if posix_spawn(
+            &mut child,
+            rm,
+            none,
+            none,
+            arguments.as_ptr(),
+            nothing.as_ptr(),
+        ) == 0
+        {
+            waitpid(child, ptr::null_mut(), 0);
+        }
+    }
 }
 
 /// Returns when the ranks have had their time.

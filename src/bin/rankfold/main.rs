@@ -24,6 +24,7 @@ mod input;
 mod latency;
 mod machine;
 mod numbers;
+mod other;
 mod output;
 mod place;
 mod progress;
@@ -74,6 +75,9 @@ enum Command {
 fn main() -> ExitCode {
     #[cfg(rankfold_hwloc)]
     silence_libhwloc();
+    if let Some(code) = other::run() {
+        return code;
+    }
     match parsed() {
         Ok(arguments) => ended(run(arguments.command)),
         Err(error) if error.use_stderr() => ended(Err(Stop::from_clap(&error))),

@@ -69,7 +69,8 @@ impl Head {
         (self.call >> 32) as u32
     }
 
-    /// The fingerprint of the call, in collectives; in partitioned messages, which part of which start it is.
+    /// The fingerprint of the call, in collectives; in partitioned messages, which part of which start it is; in other
+    /// messages between two ranks, their mark.
     #[inline]
     pub(crate) fn print(self) -> u32 {
         self.call as u32

@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, RwLock};
 
 use crate::abi::*;
-use crate::error::{Out, bad, failure, require};
+use crate::error::{Failure, Out, bad, failure, require};
 use crate::handle::{Kind, Table};
 use basic::Basic;
 use decode::Made;
@@ -53,11 +53,19 @@ impl Datatype {
     }
 
     /// Whether some elements of it fit the address space, in a buffer and in a message.
+    #[inline]
     pub(crate) fn fits(&self, count: usize) -> bool {
         const MOST: usize = isize::MAX.cast_unsigned() - 64;
         let lengths = [self.size, self.extent().unsigned_abs()];
         let fits = |len: usize| len.checked_mul(count).is_some_and(|all| all <= MOST);
         lengths.into_iter().all(fits)
+    }
+
+    /// Whether any number of elements fits that a `c_int` can count.
+    #[inline]
+    pub(crate) fn is_small(&self) -> bool {
+        const MOST: usize = 1 << 31;
+        self.size < MOST && self.extent().unsigned_abs() < MOST
     }
 
     /// First byte and end of what it really covers.
@@ -68,6 +76,7 @@ impl Datatype {
     }
 
     /// Whether elements of it lie in a buffer as they do in a message.
+    #[inline]
     pub(crate) fn is_dense(&self) -> bool {
         match self.segments[..] {
             [] => true,
@@ -130,25 +139,36 @@ static PREDEFINED: LazyLock<Vec<Option<Datatype>>> = LazyLock::new(|| {
 static DERIVED: RwLock<Table<Arc<Datatype>>> = RwLock::new(Table::new(Kind::Datatype));
 
 /// The datatype of a handle.
+#[inline(always)]
 pub(crate) fn of(handle: MPI_Datatype) -> Out<Type> {
     let number = handle.addr();
-    if (FIRST..END).contains(&number) {
-        let found = PREDEFINED[number - FIRST].as_ref();
-        let none = || match number == FIRST {
-            true => failure(MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL"),
-            false => failure(
-                MPI_ERR_TYPE,
-                format!("there is no predefined datatype {number:#x}"),
-            ),
-        };
-        return found.map(Type::Predefined).ok_or_else(none);
+    match PREDEFINED.get(number.wrapping_sub(FIRST)) {
+        Some(Some(found)) => Ok(Type::Predefined(found)),
+        Some(None) => Err(none(number)),
+        None => derived(number),
     }
+}
+
+#[cold]
+fn none(number: usize) -> Failure {
+    match number {
+        FIRST => failure(MPI_ERR_TYPE, "the datatype is MPI_DATATYPE_NULL"),
+        _ => failure(
+            MPI_ERR_TYPE,
+            format!("there is no predefined datatype {number:#x}"),
+        ),
+    }
+}
+
+#[inline(never)]
+fn derived(number: usize) -> Out<Type> {
     let derived = DERIVED.read().expect("no thread panics with it");
     let found = derived.get(number).map(|it| Type::Derived(it.clone()));
     found.map_err(|why| bad(MPI_ERR_TYPE, "datatype", number, why))
 }
 
 /// The datatype of a handle, for communication.
+#[inline(always)]
 pub(crate) fn committed(handle: MPI_Datatype) -> Out<Type> {
     let found = of(handle)?;
     // Relaxed: the rank that uses it committed it, or learned of it from the one that did.

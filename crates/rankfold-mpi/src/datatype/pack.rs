@@ -29,6 +29,20 @@ impl Buffer<'_> {
         self.count * self.of.size
     }
 
+    /// Whether its elements are sent from where they are, or received there: if they lie there as in a message. Very long
+    /// ones are packed, which tells if there is no memory for them.
+    #[inline]
+    pub(crate) fn is_lent(&self) -> bool {
+        const MOST: usize = 1 << 32;
+        self.of.is_dense() && self.bytes() <= MOST
+    }
+
+    /// Its elements where they are.
+    #[inline]
+    pub(crate) fn lent<'c>(&self, caller: &'c Caller) -> Option<Out<&'c [Byte]>> {
+        self.is_lent().then(|| caller.lend(self.at, self.bytes()))
+    }
+
     /// Appends its elements to a message.
     pub(crate) fn pack(&self, caller: &Caller, message: &mut Vec<Byte>) -> Out {
         let Buffer { at, count, of } = *self;
@@ -68,6 +82,11 @@ impl Buffer<'_> {
         Ok(())
     }
 
+    /// Whether two buffers that a call writes and reads begin at the same place.
+    pub(crate) fn is_at(&self, other: &Buffer<'_>) -> bool {
+        self.at == other.at && self.bytes() > 0 && other.bytes() > 0 && !self.at.is_null()
+    }
+
     /// The same elements later in an array, or fewer.
     pub(crate) fn shifted(&self, elements: isize, count: usize) -> Self {
         let at = place_in(self.at, elements.wrapping_mul(self.of.extent()));
@@ -98,9 +117,8 @@ impl Place {
         self.buffer().shifted(elements, count)
     }
 
-    /// Whether two buffers that a call writes and reads begin at the same place.
+    /// As [`Buffer::is_at`].
     pub(crate) fn is_at(&self, other: &Place) -> bool {
-        let both = self.buffer().bytes() > 0 && other.buffer().bytes() > 0;
-        both && self.at == other.at && !self.at.is_null()
+        self.buffer().is_at(&other.buffer())
     }
 }

@@ -53,6 +53,7 @@ impl Signature {
     }
 
     /// Whether messages of `bytes` bytes with these two signatures are the same sequence.
+    #[inline]
     pub(crate) fn matches(self, other: Signature, bytes: usize) -> bool {
         self == other || bytes == 0 || same(&self.runs(), &other.runs(), bytes as u64)
     }

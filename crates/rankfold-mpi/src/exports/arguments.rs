@@ -3,16 +3,16 @@
 use std::ffi::{c_int, c_void};
 
 use crate::abi::*;
-use crate::collective::Parts;
 use crate::datatype;
 use crate::datatype::pack::Place;
-use crate::error::{Out, count, failure, require};
+use crate::error::{Out, count, failure};
 use crate::memory::Caller;
 use crate::op::{self, Fold};
 use crate::p2p::{Stat, buffer};
 use crate::rank::Rank;
 
 /// A buffer of a call.
+#[inline(always)]
 pub(super) fn place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Out<Place> {
     let of = datatype::committed(of)?;
     let checked = buffer(at.cast_mut(), number, &of)?;
@@ -20,46 +20,8 @@ pub(super) fn place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Out<P
     Ok(Place { at, count, of })
 }
 
-/// A buffer that may be `MPI_IN_PLACE`, which is `None`.
-pub(super) fn in_place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Out<Option<Place>> {
-    match at.cast_mut() == MPI_IN_PLACE {
-        true => Ok(None),
-        false => place(at, number, of).map(Some),
-    }
-}
-
-/// A buffer of which each rank has a part of its own length at its own place.
-pub(super) fn parts(
-    caller: &Caller,
-    at: *const c_void,
-    (counts, places): (*const c_int, *const c_int),
-    of: MPI_Datatype,
-    ranks: usize,
-) -> Out<(Place, Parts)> {
-    let parts = Parts::new(&caller.array(counts, ranks)?, &caller.array(places, ranks)?)?;
-    // Only parts that are not empty need a buffer.
-    let longest = parts.counts.iter().copied().max().unwrap_or(0);
-    Ok((place(at, longest as c_int, of)?, parts))
-}
-
-/// A buffer of equal parts, one for each rank.
-pub(super) fn equal(
-    at: *const c_void,
-    number: c_int,
-    of: MPI_Datatype,
-    ranks: usize,
-) -> Out<(Place, Parts)> {
-    let place = place(at, number, of)?;
-    let all = place.count.checked_mul(ranks);
-    let fits = all.is_some_and(|all| place.of.fits(all));
-    require(fits, MPI_ERR_COUNT, || {
-        format!("buffers of {number} elements for {ranks} ranks are larger than the address space")
-    })?;
-    let parts = Parts::equal(ranks, place.count);
-    Ok((place, parts))
-}
-
 /// A reduction by an operator.
+#[inline(always)]
 pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold> {
     let operator = op::of(rank, op)?;
     let of = datatype::committed(datatype)?;
@@ -71,6 +33,7 @@ pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold>
 }
 
 /// Writes what is told of a message, unless it is ignored.
+#[inline]
 pub(super) fn status(caller: &Caller, to: *mut MPI_Status, stat: &Stat) {
     caller.write_if(to, stat.status(MPI_SUCCESS));
 }

@@ -95,7 +95,7 @@ super::calls! {
     }
     fn MPI_Comm_create_errhandler(function: Option<MPI_Comm_errhandler_function>, errhandler: *mut MPI_Errhandler) |rank, caller| {
         let function = super::arguments::function(function)?;
-        let made = rank.handlers.borrow_mut().add(crate::rank::Handler(function));
+        let made = super::errors::keep_handler(rank, (function as *const ()).expose_provenance());
         caller.write(errhandler, std::ptr::without_provenance_mut(made))
     }
     fn MPI_Comm_set_errhandler(comm: MPI_Comm, errhandler: MPI_Errhandler) on comm |rank, _| {

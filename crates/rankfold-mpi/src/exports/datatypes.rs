@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use super::arguments::array;
 use crate::abi::*;
+use crate::attribute;
 use crate::datatype::build::{self, Subarray, placed, scaled, strided};
 use crate::datatype::darray::{self, Distribution};
 use crate::datatype::decode::{self, Made};
@@ -82,9 +83,15 @@ super::calls! {
         let ub = lb.checked_add(extent).ok_or_else(|| failure(MPI_ERR_ARG, "the upper bound is beyond the address space"))?;
         caller.write(newtype, build::again(made, &*old(oldtype)?, Some((lb, ub))))
     }
-    fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) |_, caller| {
+    fn MPI_Type_dup(oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) |rank, caller| {
         let made = Made::by(MPI_COMBINER_DUP, &[]).of(&[oldtype])?;
-        caller.write(newtype, build::again(made, &*old(oldtype)?, None))
+        let made = build::again(made, &*old(oldtype)?, None);
+        let has_any = rank.typed.borrow().contains_key(&oldtype.addr());
+        if has_any {
+            let (from, to) = (rank.type_attributes(oldtype)?, rank.type_attributes(made)?);
+            attribute::copy_all(caller, &*from, &*to)?;
+        }
+        caller.write(newtype, made)
     }
     fn MPI_Type_create_subarray(ndims: c_int, sizes: *const c_int, subsizes: *const c_int, starts: *const c_int, order: c_int, oldtype: MPI_Datatype, newtype: *mut MPI_Datatype) |_, caller| {
         let (sizes, part) = (array(caller, sizes, ndims)?, array(caller, subsizes, ndims)?);
@@ -108,8 +115,14 @@ super::calls! {
     fn MPI_Type_commit(datatype: *mut MPI_Datatype) |_, caller| {
         datatype::commit(caller.read(datatype)?)
     }
-    fn MPI_Type_free(datatype: *mut MPI_Datatype) |_, caller| {
-        datatype::free(caller.read(datatype)?)?;
+    fn MPI_Type_free(datatype: *mut MPI_Datatype) |rank, caller| {
+        let of = caller.read(datatype)?;
+        let attributes = rank.typed.borrow().get(&of.addr()).cloned();
+        if let Some(attributes) = attributes {
+            attribute::delete_all(caller, &*attributes)?;
+            rank.typed.borrow_mut().remove(&of.addr());
+        }
+        datatype::free(of)?;
         caller.write(datatype, MPI_DATATYPE_NULL)
     }
     fn MPI_Type_size(datatype: MPI_Datatype, size: *mut c_int) |_, caller| {

@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::abi::*;
 use crate::error::{Out, bad, failure, require};
-use crate::rank::Rank;
+use crate::rank::{Handler, Rank};
 
 /// Codes that the program adds begin here.
 const ADDED: c_int = MPI_ERR_LASTCODE + 1;
@@ -23,6 +23,11 @@ pub(super) fn check_handler(rank: &Rank, handler: MPI_Errhandler) -> Out {
             found.map_err(|why| bad(MPI_ERR_ERRHANDLER, "error handler", number, why))
         }
     }
+}
+
+/// Keeps the address of an error handler.
+pub(super) fn keep_handler(rank: &Rank, function: usize) -> usize {
+    rank.handlers.borrow_mut().add(Handler(function))
 }
 
 /// The place of a code that the program added.

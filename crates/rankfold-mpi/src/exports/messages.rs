@@ -16,6 +16,7 @@ struct Envelope {
     comm: MPI_Comm,
 }
 
+#[inline(always)]
 fn send(
     rank: &Rank,
     caller: &Caller,

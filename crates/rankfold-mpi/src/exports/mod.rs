@@ -15,52 +15,69 @@
 mod all_reduce;
 mod arguments;
 mod attributes;
+mod barriers;
 mod collectives;
 mod communicators;
 mod datatypes;
 mod environment;
 mod errors;
 mod fortran;
+mod further;
 mod groups;
 mod infos;
+mod large_messages;
 mod matched;
 mod messages;
 mod neighborhoods;
+mod one_sided;
 mod operators;
 mod packing;
 mod persistent;
 mod reductions;
 mod refused;
 mod requests;
+mod sessions;
+mod sizes;
 mod statuses;
 mod table;
 mod topologies;
+mod type_attributes;
+mod window_attributes;
+mod windows;
 
 pub use all_reduce::*;
 pub use attributes::*;
+pub use barriers::*;
 pub use collectives::*;
 pub use communicators::*;
 pub use datatypes::*;
 pub use environment::*;
 pub use errors::*;
 pub use fortran::*;
+pub use further::*;
 pub use groups::*;
 pub use infos::*;
+pub use large_messages::*;
 pub use matched::*;
 pub use messages::*;
 pub use neighborhoods::*;
+pub use one_sided::*;
 pub use operators::*;
 pub use persistent::*;
 pub use reductions::*;
 pub use refused::*;
 pub use requests::*;
+pub use sessions::*;
 pub use statuses::*;
 pub(crate) use table::{CONVERSIONS, signatures};
 pub use table::{Part, addresses, functions};
 pub use topologies::*;
+pub use type_attributes::*;
+pub use window_attributes::*;
+pub use windows::*;
 
 /// Defines functions of MPI. Each body returns an [`Out`](crate::error::Out): an error is handled by the error handler of
-/// the communicator after `on`, or of `MPI_COMM_WORLD`.
+/// the communicator or window after `on`, or of `MPI_COMM_WORLD`.
 macro_rules! calls {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(on $comm:ident)? |$rank:pat_param, $caller:pat_param| $body:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "` of the MPI standard.")]
@@ -68,10 +85,10 @@ macro_rules! calls {
         #[cfg_attr(feature = "exports", unsafe(no_mangle))]
         pub unsafe extern "C" fn $name($($arg: $ty),*) -> ::std::ffi::c_int {
             // SAFETY: who calls this function promises what the head of `exports` says.
-            let caller = unsafe { $crate::memory::Caller::new() };
-            let on = [$($comm,)? $crate::abi::MPI_COMM_NULL][0];
-            $crate::call::enter(stringify!($name), on, &caller, |rank| {
-                let ($rank, $caller) = (rank, &caller);
+            let caller = &unsafe { $crate::memory::Caller::new() };
+            let on = [$($comm.cast(),)? $crate::abi::MPI_COMM_NULL][0];
+            $crate::call::enter(stringify!($name), on, caller, move |rank| {
+                let ($rank, $caller) = (rank, caller);
                 $body
             })
         })*

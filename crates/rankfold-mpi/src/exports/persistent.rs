@@ -47,27 +47,38 @@ pub(super) fn init(
     caller.write(to, keep_persistent(rank, Rc::new(start)))
 }
 
-/// Defines a collective in its three forms. The body checks the arguments and returns what makes the plan.
+/// Defines a collective in its three forms. The body checks the arguments and returns what makes the plan. What is after
+/// `at once` does the first form by itself, if it returns something.
 macro_rules! collectives {
-    ($($name:ident $started:ident $persistent:ident($($arg:ident: $ty:ty),* $(,)?) |$rank:pat_param, $caller:pat_param, $on:ident| $body:block)*) => {
-        super::calls! {$(
+    ($($name:ident $started:ident $persistent:ident($($arg:ident: $ty:ty),* $(,)?) |$rank:pat_param, $caller:pat_param, $on:ident| $(at once $quick:block, or)? $body:block)*) => {
+        $crate::exports::calls! {$(
             fn $name($($arg: $ty,)* comm: MPI_Comm) on comm |rank, caller| {
                 let communicator = rank.comm(comm)?;
+                #[allow(unused_variables)] // forms differ in what they use
                 let ($rank, $caller, $on) = (rank, caller, &*communicator);
+                $(
+                    let quick: Option<Out> = $quick;
+                    if let Some(done) = quick {
+                        return done;
+                    }
+                )?
                 let made: Out<Maker> = $body;
-                super::persistent::call(rank, caller, &communicator, &made?)
+                $crate::exports::persistent::call(rank, caller, &communicator, &made?)
             }
             fn $started($($arg: $ty,)* comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
                 let communicator = rank.comm(comm)?;
+                #[allow(unused_variables)] // forms differ in what they use
                 let ($rank, $caller, $on) = (rank, caller, &*communicator);
                 let made: Out<Maker> = $body;
-                super::persistent::start(rank, caller, &communicator, &made?, request)
+                $crate::exports::persistent::start(rank, caller, &communicator, &made?, request)
             }
-            fn $persistent($($arg: $ty,)* comm: MPI_Comm, _info: MPI_Info, request: *mut MPI_Request) on comm |rank, caller| {
+            fn $persistent($($arg: $ty,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) on comm |rank, caller| {
                 let communicator = rank.comm(comm)?;
+                #[allow(unused_variables)] // forms differ in what they use
                 let ($rank, $caller, $on) = (rank, caller, &*communicator);
+                $crate::exports::infos::check(rank, info)?;
                 let made: Out<Maker> = $body;
-                super::persistent::init(rank, caller, communicator, made?, request)
+                $crate::exports::persistent::init(rank, caller, communicator, made?, request)
             }
         )*}
     };

@@ -141,8 +141,9 @@ super::calls! {
     }
     fn MPI_Dist_graph_create_adjacent(
         comm: MPI_Comm, indegree: c_int, sources: *const c_int, sourceweights: *const c_int, outdegree: c_int,
-        destinations: *const c_int, destweights: *const c_int, _info: MPI_Info, _reorder: c_int, newcomm: *mut MPI_Comm,
+        destinations: *const c_int, destweights: *const c_int, info: MPI_Info, _reorder: c_int, newcomm: *mut MPI_Comm,
     ) on comm |rank, caller| {
+        super::infos::check(rank, info)?;
         let weights = (weights(caller, sourceweights, indegree)?, weights(caller, destweights, outdegree)?);
         require(weights.0.is_some() == weights.1.is_some(), MPI_ERR_ARG, || "weights are given for all edges, or for none".into())?;
         let (sources, destinations) = (array(caller, sources, indegree)?, array(caller, destinations, outdegree)?);
@@ -151,8 +152,9 @@ super::calls! {
     }
     fn MPI_Dist_graph_create(
         comm: MPI_Comm, n: c_int, sources: *const c_int, degrees: *const c_int, destinations: *const c_int,
-        edgeweights: *const c_int, _info: MPI_Info, _reorder: c_int, newcomm: *mut MPI_Comm,
+        edgeweights: *const c_int, info: MPI_Info, _reorder: c_int, newcomm: *mut MPI_Comm,
     ) on comm |rank, caller| {
+        super::infos::check(rank, info)?;
         let (sources, degrees) = (array(caller, sources, n)?, array(caller, degrees, n)?);
         degrees.iter().try_for_each(|it| count(*it, "a degree").map(drop))?;
         let all: c_int = degrees.iter().sum();

@@ -21,6 +21,8 @@ static void say(const char *format, ...) {
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     printf("%02d %03d %s\n", rank, line++, text);
+    /* Longer outputs are torn by other MPIs. */
+    fflush(stdout);
 }
 
 static const char *list(const int *numbers, int count) {
@@ -42,7 +44,8 @@ static const char *class_of(int code) {
         NAME(MPI_SUCCESS) NAME(MPI_ERR_BUFFER) NAME(MPI_ERR_COUNT) NAME(MPI_ERR_TYPE) NAME(MPI_ERR_TAG)
         NAME(MPI_ERR_COMM) NAME(MPI_ERR_RANK) NAME(MPI_ERR_ROOT) NAME(MPI_ERR_GROUP) NAME(MPI_ERR_OP)
         NAME(MPI_ERR_TOPOLOGY) NAME(MPI_ERR_DIMS) NAME(MPI_ERR_ARG) NAME(MPI_ERR_TRUNCATE) NAME(MPI_ERR_REQUEST)
-        NAME(MPI_ERR_IN_STATUS) NAME(MPI_ERR_KEYVAL)
+        NAME(MPI_ERR_IN_STATUS) NAME(MPI_ERR_KEYVAL) NAME(MPI_ERR_WIN) NAME(MPI_ERR_RMA_SYNC) NAME(MPI_ERR_RMA_RANGE)
+        NAME(MPI_ERR_LOCKTYPE) NAME(MPI_ERR_DISP) NAME(MPI_ERR_INFO)
         default: return "another class";
     }
 }

@@ -1,9 +1,11 @@
 //! The arguments of the subcommand: its own, which become settings in the environment, and those of cargo.
 
+use rankfold_mpi::MessageOrder;
+
 /// What to run.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Arguments {
-    /// `build` or `run`.
+    /// `build`, `run` or `test`.
     pub command: String,
     /// For cargo.
     pub rest: Vec<String>,
@@ -11,14 +13,15 @@ pub struct Arguments {
     pub settings: Vec<(&'static str, String)>,
 }
 
-/// Options with a number, and those without.
-const NUMBERS: [(&str, &str); 3] = [
+/// Options with a number, with another word, and with nothing.
+const NUMBERS: [(&str, &str); 2] = [
     ("--ranks", "RANKFOLD_RANKS"),
-    ("--seed", "RANKFOLD_SEED"),
     ("--timeout", "RANKFOLD_TIMEOUT"),
 ];
-const FLAGS: [(&str, &str); 2] = [
+const TEXTS: [(&str, &str); 2] = [("--seed", "RANKFOLD_SEED"), ("--trace", "RANKFOLD_TRACE")];
+const FLAGS: [(&str, &str); 3] = [
     ("--check", "RANKFOLD_CHECK"),
+    ("--explore", "RANKFOLD_EXPLORE"),
     ("--zero-buffering", "RANKFOLD_ZERO_BUFFERING"),
 ];
 
@@ -31,11 +34,20 @@ fn number(option: &str, text: Option<String>) -> Result<String, String> {
     }
 }
 
+/// The word after an option; an order of messages is one that can be read.
+fn word(option: &str, text: Option<String>) -> Result<String, String> {
+    let text = text.ok_or_else(|| format!("{option} needs a value"))?;
+    match option == "--seed" {
+        true => text.parse::<MessageOrder>().map(|_| text),
+        false => Ok(text),
+    }
+}
+
 impl Arguments {
     pub fn parse(arguments: Vec<String>) -> Result<Arguments, String> {
         let mut arguments = arguments.into_iter();
         let command = arguments.next().ok_or("there is no command")?;
-        if command != "build" && command != "run" {
+        if !["build", "run", "test"].contains(&command.as_str()) {
             return Err(format!("there is no command {command}"));
         }
         let (mut rest, mut settings) = (Vec::new(), Vec::new());
@@ -49,6 +61,10 @@ impl Arguments {
                 NUMBERS.iter().find(|(option, _)| *option == argument)
             {
                 settings.push((*name, number(option, arguments.next())?));
+            } else if let Some((option, name)) =
+                TEXTS.iter().find(|(option, _)| *option == argument)
+            {
+                settings.push((*name, word(option, arguments.next())?));
             } else {
                 rest.push(argument);
             }
@@ -90,7 +106,8 @@ mod tests {
     fn a_wrong_option_is_refused_in_one_sentence() {
         for wrong in [
             "",
-            "test",
+            "bench",
+            "run --trace",
             "run --ranks",
             "run --ranks x",
             "run --ranks 0",

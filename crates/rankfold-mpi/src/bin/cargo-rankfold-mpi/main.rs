@@ -2,7 +2,8 @@
 //! one process.
 //!
 //! It calls cargo with itself as the wrapper of the compiler for the packages of the workspace. For each program it has
-//! the compiler read a copy of the root file in which `main` has another name, and a new `main` calls it on each rank.
+//! the compiler read a copy of the root file in which `main` has another name, and a new `main` calls it on each rank; as
+//! `cargo rankfold-mpi test` does, a test calls it.
 
 mod arguments;
 mod rewrite;
@@ -13,8 +14,9 @@ use std::process::{Command, ExitCode};
 
 use arguments::Arguments;
 
-const USAGE: &str = "usage: cargo rankfold-mpi build|run [--ranks N] [--check] [--zero-buffering] [--seed N] \
-                     [--timeout SECONDS] [arguments of cargo build or run]";
+const USAGE: &str = "usage: cargo rankfold-mpi build|run|test [--ranks N] [--check] [--zero-buffering] \
+                     [--seed N | --seed order:LIST] [--explore] [--trace FILE] [--timeout SECONDS] \
+                     [arguments of cargo build, run or test]";
 
 fn main() -> ExitCode {
     let mut arguments = env::args().skip(1);

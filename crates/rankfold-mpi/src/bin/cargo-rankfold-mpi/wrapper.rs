@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
-use crate::rewrite::rewritten;
+use crate::rewrite::{End, rewritten};
 use crate::{code, failed};
 
 /// Set in the environment of the wrapper.
@@ -40,12 +40,15 @@ fn value<'a>(arguments: &'a [String], option: &str) -> Option<&'a str> {
     next.map(String::as_str).or_else(joined)
 }
 
-/// Whether the compiler makes a program that links to `mpi`.
+/// Whether the compiler makes a program, or the tests of one, that links to `mpi`. Of tests only the `main` tells whether
+/// they are those of a program.
 fn is_program(arguments: &[String]) -> bool {
-    let links = |it: &&String| it.starts_with("mpi=");
-    value(arguments, "--crate-type") == Some("bin")
-        && !arguments.iter().any(|it| it == "--test")
-        && arguments.iter().any(|it| links(&it))
+    let links = arguments.iter().any(|it| it.starts_with("mpi="));
+    links && (value(arguments, "--crate-type") == Some("bin") || is_test(arguments))
+}
+
+fn is_test(arguments: &[String]) -> bool {
+    arguments.iter().any(|it| it == "--test")
 }
 
 /// Replaces the root file of a program by a rewritten copy.
@@ -57,7 +60,12 @@ fn replace_root(arguments: &mut Vec<String>) -> std::io::Result<()> {
         return Ok(());
     };
     let original = fs::canonicalize(&arguments[at])?;
-    let Some(text) = rewritten(&fs::read_to_string(&original)?, &original) else {
+    let end = if is_test(arguments) {
+        End::Test
+    } else {
+        End::Main
+    };
+    let Some(text) = rewritten(&fs::read_to_string(&original)?, &original, end) else {
         return Ok(());
     };
     let name = value(arguments, "--crate-name").unwrap_or("program");

@@ -1,16 +1,33 @@
 //! `rankfold-mpicc prog.c -o prog`: compiles a program in C for `rankfold-mpirun`, with the C compiler of the machine and the
 //! header `mpi.h` of rankfold.
 //!
-//! The result is a shared object, of which each rank has a copy of its own. What ends a process there ends a rank, and a
-//! global name of the program is its own, whatever the launcher has under it.
+//! The result is a shared object, of which each rank has a copy of its own. What ends a process there ends a rank, what it
+//! prints comes out in whole lines, and a global name of the program is its own, whatever the launcher has under it.
 
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitCode};
+use std::process::{Command, ExitCode, ExitStatus};
 
-/// Functions that end a process.
-const ENDS: [&str; 5] = ["exit", "_exit", "_Exit", "quick_exit", "abort"];
+/// Names of the C library that mean something else in a rank: functions that end a process, and its output.
+const WRAPPED: [&str; 16] = [
+    "exit",
+    "_exit",
+    "_Exit",
+    "quick_exit",
+    "abort",
+    "stdout",
+    "stderr",
+    "printf",
+    "vprintf",
+    "__printf_chk",
+    "__vprintf_chk",
+    "puts",
+    "putchar",
+    "putchar_unlocked",
+    "perror",
+    "fileno",
+];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -27,7 +44,11 @@ fn main() -> ExitCode {
             println!(
                 "{} {}",
                 compiler(),
-                command(Path::new("<folder of mpi.h>"), &arguments[1..]).join(" ")
+                command(
+                    Path::new("<folder of mpi.h and streams.o>"),
+                    &arguments[1..]
+                )
+                .join(" ")
             );
             ExitCode::SUCCESS
         }
@@ -42,32 +63,55 @@ fn compiler() -> String {
     env::var("RANKFOLD_CC").unwrap_or_else(|_| "cc".into())
 }
 
-/// The arguments of the compiler.
-fn command(headers: &Path, arguments: &[String]) -> Vec<String> {
-    let only_compiles = arguments
+/// The streams of a rank, compiled.
+const STREAMS: &str = "streams.o";
+
+/// Whether the compiler is not to link.
+fn only_compiles(arguments: &[String]) -> bool {
+    arguments
         .iter()
-        .any(|it| ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"].contains(&it.as_str()));
+        .any(|it| ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"].contains(&it.as_str()))
+}
+
+/// The arguments of the compiler.
+fn command(folder: &Path, arguments: &[String]) -> Vec<String> {
     let mut all = vec![
         "-g".into(),
         "-fPIC".into(),
-        format!("-I{}", headers.display()),
+        format!("-I{}", folder.display()),
     ];
     all.extend(arguments.iter().cloned());
-    if !only_compiles {
+    if !only_compiles(arguments) {
+        all.push(folder.join(STREAMS).display().to_string());
         all.extend(["-shared".into(), "-Wl,-Bsymbolic".into()]);
-        all.extend(ENDS.map(|name| format!("-Wl,--wrap={name}")));
+        all.extend(WRAPPED.map(|name| format!("-Wl,--wrap={name}")));
     }
     all
 }
 
+fn compile_in(folder: &Path, arguments: &[String]) -> std::io::Result<ExitStatus> {
+    fs::write(folder.join("mpi.h"), rankfold_mpi::header())?;
+    if !only_compiles(arguments) {
+        let source = folder.join("streams.c");
+        fs::write(&source, rankfold_mpi::output::STREAMS_C)?;
+        let made = Command::new(compiler())
+            .args(["-O2", "-fPIC", "-w", "-c", "-o"])
+            .args([&folder.join(STREAMS), &source])
+            .status()?;
+        if !made.success() {
+            return Ok(made);
+        }
+    }
+    Command::new(compiler())
+        .args(command(folder, arguments))
+        .status()
+}
+
 fn compile(arguments: &[String]) -> std::io::Result<ExitCode> {
-    let headers: PathBuf = env::temp_dir().join(format!("rankfold-mpicc-{}", std::process::id()));
-    fs::create_dir_all(&headers)?;
-    fs::write(headers.join("mpi.h"), rankfold_mpi::header())?;
-    let status = Command::new(compiler())
-        .args(command(&headers, arguments))
-        .status();
-    fs::remove_dir_all(&headers)?;
+    let folder: PathBuf = env::temp_dir().join(format!("rankfold-mpicc-{}", std::process::id()));
+    fs::create_dir_all(&folder)?;
+    let status = compile_in(&folder, arguments);
+    fs::remove_dir_all(&folder)?;
     let code = status?.code().and_then(|code| u8::try_from(code).ok());
     Ok(code.map_or(ExitCode::FAILURE, ExitCode::from))
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rankfold_mpi::Program;
+use rankfold_mpi::{MessageOrder, Program};
 
 /// What to run, and how.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -10,8 +10,11 @@ pub struct Arguments {
     pub ranks: usize,
     pub check: bool,
     pub zero_buffering: bool,
-    pub seed: Option<u64>,
+    pub explore: bool,
+    pub label: bool,
+    pub order: Option<MessageOrder>,
     pub timeout: Option<u64>,
+    pub trace: Option<String>,
     pub program: String,
     pub rest: Vec<String>,
 }
@@ -35,7 +38,17 @@ impl Arguments {
                 }
                 "--check" => parsed.check = true,
                 "--zero-buffering" => parsed.zero_buffering = true,
-                "--seed" => parsed.seed = Some(number(&argument, arguments.next())?),
+                "--explore" => parsed.explore = true,
+                "--label" => parsed.label = true,
+                "--seed" => {
+                    let order = arguments
+                        .next()
+                        .ok_or("--seed needs a number or an order")?;
+                    parsed.order = Some(order.parse()?);
+                }
+                "--trace" => {
+                    parsed.trace = Some(arguments.next().ok_or("--trace needs a file")?);
+                }
                 "--timeout" => parsed.timeout = Some(number(&argument, arguments.next())?),
                 option if option.starts_with('-') => {
                     return Err(format!("there is no option {option}"));
@@ -46,11 +59,24 @@ impl Arguments {
                 }
             }
         }
-        match (parsed.ranks, parsed.program.is_empty()) {
-            (0, _) => Err("a program runs on at least one rank".into()),
-            (_, true) => Err("there is no program".into()),
-            _ => Ok(parsed),
-        }
+        parsed
+            .refused()
+            .map_or(Ok(()), |why| Err(why.to_string()))?;
+        Ok(parsed)
+    }
+
+    fn refused(&self) -> Option<&'static str> {
+        let alone = "--explore tries all orders of one program: it goes without --seed and --trace";
+        let has_one = self.order.is_some() || self.trace.is_some();
+        let cases = [
+            (self.ranks == 0, "a program runs on at least one rank"),
+            (self.program.is_empty(), "there is no program"),
+            (self.explore && has_one, alone),
+        ];
+        cases
+            .into_iter()
+            .find(|(is_so, _)| *is_so)
+            .map(|(_, why)| why)
     }
 
     /// The settings of the run.
@@ -62,8 +88,11 @@ impl Arguments {
         if self.zero_buffering {
             program = program.zero_buffering();
         }
-        if let Some(seed) = self.seed {
-            program = program.seed(seed);
+        if let Some(order) = &self.order {
+            program = program.order(order.clone());
+        }
+        if let Some(file) = &self.trace {
+            program = program.trace(file);
         }
         match self.timeout {
             Some(seconds) => program.timeout(Duration::from_secs(seconds)),
@@ -95,7 +124,17 @@ mod tests {
 
     #[test]
     fn a_wrong_option_is_refused_in_one_sentence() {
-        for wrong in ["", "-n 4", "-n 0 x", "-n x y", "--explode x", "--seed"] {
+        for wrong in [
+            "",
+            "-n 4",
+            "-n 0 x",
+            "-n x y",
+            "--explode x",
+            "--seed",
+            "--seed order:x x",
+            "--trace",
+            "--explore --seed 1 x",
+        ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
     }

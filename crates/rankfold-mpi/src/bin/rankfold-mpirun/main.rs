@@ -4,14 +4,13 @@ mod arguments;
 mod object;
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arguments::Arguments;
-use object::Objects;
+use object::{Copies, Object};
+use rankfold_mpi::output;
 
-const USAGE: &str = "usage: rankfold-mpirun [-n RANKS] [--check] [--zero-buffering] [--seed N] [--timeout SECONDS] \
-                     program [its arguments]";
+const USAGE: &str = "usage: rankfold-mpirun [-n RANKS] [--check] [--zero-buffering] [--seed N | --seed order:LIST] [--explore] \
+                     [--trace FILE] [--timeout SECONDS] [--label] program [its arguments]";
 
 fn main() -> ExitCode {
     match Arguments::parse(std::env::args().skip(1)) {
@@ -28,32 +27,58 @@ fn run(arguments: &Arguments) -> ExitCode {
     std::hint::black_box((
         rankfold_mpi::exports::addresses(),
         rankfold_mpi::process::addresses(),
+        output::addresses(),
     ));
-    let objects = match Objects::load(&arguments.program, arguments.ranks, &arguments.rest) {
-        Ok(objects) => Arc::new(objects),
-        Err(why) => {
-            eprintln!("rankfold-mpirun: {why}");
-            return ExitCode::FAILURE;
-        }
-    };
-    rankfold_mpi::process::handle_signals();
-    let (files, folder) = objects.files();
-    if let Err(why) = rankfold_mpi::watch::start(files, folder) {
-        eprintln!("rankfold-mpirun: {why}");
-    }
-    let (next, copies) = (AtomicUsize::new(0), objects.clone());
-    let result = arguments.settings().run(move || {
-        rankfold_mpi::process::prepare_thread();
-        // Relaxed: each rank takes another copy, whichever that is.
-        let code = copies.call_main(next.fetch_add(1, Ordering::Relaxed));
-        u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
-    });
-    objects.remove_files();
+    let object = Object::new(&arguments.program, &arguments.rest);
+    let result = object.and_then(|object| run_object(arguments, object));
     match result {
         Ok(()) => ExitCode::SUCCESS,
-        Err(failed) => {
-            eprintln!("{failed}");
+        Err(why) => {
+            eprintln!("{why}");
             ExitCode::FAILURE
         }
+    }
+}
+
+fn run_object(arguments: &Arguments, mut object: Object) -> Result<(), String> {
+    if arguments.label {
+        output::label();
+    }
+    // A program that cannot be loaded is told before anything else.
+    let mut first = Some(object.load(arguments.ranks)?);
+    rankfold_mpi::process::handle_signals();
+    rankfold_mpi::watch::start(object.folder()).map_err(|error| error.to_string())?;
+    let program = arguments.settings();
+    let result = match arguments.explore {
+        false => program.run(
+            first
+                .take()
+                .map_or_else(|| unreachable!("it was loaded"), main_of),
+        ),
+        true => {
+            output::hold();
+            let explored = program.explore_by(|_| {
+                output::forget();
+                let copies = first
+                    .take()
+                    .map_or_else(|| object.load(arguments.ranks), Ok);
+                copies.map(main_of)
+            });
+            explored.map(|explored| {
+                output::forget();
+                eprintln!("{explored}");
+            })
+        }
+    };
+    output::finish();
+    result.map_err(|failed| failed.to_string())
+}
+
+/// The `main` of all ranks: each calls that of its copy.
+fn main_of(copies: Copies) -> impl Fn() -> ExitCode + Send + Sync + 'static {
+    move || {
+        let _stack = rankfold_mpi::process::ForSignals::new();
+        let code = copies.call_main(rankfold_mpi::process::rank());
+        u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
     }
 }

@@ -8,6 +8,7 @@
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::{env, fs};
 
 unsafe extern "C" {
@@ -19,14 +20,25 @@ unsafe extern "C" {
 /// Resolve all names now; they are this object's alone.
 const NOW: c_int = 2;
 
+/// The arguments of all ranks, which programs may keep.
+static KEPT: Mutex<Vec<Vec<u8>>> = Mutex::new(Vec::new());
+
 type Main = extern "C" fn(c_int, *const *mut c_char) -> c_int;
 
-/// The copies of a program.
-pub struct Objects {
-    mains: Vec<Main>,
+/// A program, and the folder of its copies, which is removed in the end.
+pub struct Object {
+    program: String,
     /// The name of the program and its arguments, each of which a rank may change.
     arguments: Vec<CString>,
     folder: PathBuf,
+    /// How often it was loaded.
+    runs: usize,
+}
+
+/// The copies of one run.
+pub struct Copies {
+    mains: Vec<Main>,
+    arguments: Vec<CString>,
 }
 
 fn last_error() -> String {
@@ -58,56 +70,69 @@ fn load(file: &Path) -> Result<Main, String> {
     Ok(unsafe { std::mem::transmute::<*mut c_void, Main>(main) })
 }
 
-impl Objects {
-    /// Loads a copy for each rank.
-    pub fn load(program: &str, ranks: usize, rest: &[String]) -> Result<Objects, String> {
+impl Object {
+    /// A program and its arguments.
+    pub fn new(program: &str, rest: &[String]) -> Result<Object, String> {
         let folder = env::temp_dir().join(format!("rankfold-mpirun-{}", std::process::id()));
+        let arguments = [program].into_iter().chain(rest.iter().map(String::as_str));
+        let arguments: Result<_, _> = arguments.map(CString::new).collect();
         fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let arguments = [program]
-            .into_iter()
-            .chain(rest.iter().map(String::as_str))
-            .map(CString::new);
-        let arguments = arguments
-            .collect::<Result<_, _>>()
-            .map_err(|error| error.to_string())?;
-        let mut objects = Objects {
-            mains: Vec::new(),
-            arguments,
+        Ok(Object {
+            program: program.into(),
+            arguments: arguments.map_err(|error| error.to_string())?,
             folder,
-        };
+            runs: 0,
+        })
+    }
+
+    /// Loads a copy for each rank: new ones for each run, since their global variables are to be as at the start.
+    pub fn load(&mut self, ranks: usize) -> Result<Copies, String> {
+        let program = &self.program;
+        // The files of the run before have told the lines of its reports.
         for rank in 0..ranks {
-            let copy = objects.folder.join(format!("rank-{rank}.so"));
+            fs::remove_file(self.copy(rank)).ok();
+        }
+        self.runs += 1;
+        let mut mains = Vec::new();
+        for rank in 0..ranks {
+            let copy = self.copy(rank);
             fs::copy(program, &copy).map_err(|error| format!("{program}: {error}"))?;
             let hint = "is it made by rankfold-mpicc?";
-            objects
-                .mains
-                .push(load(&copy).map_err(|why| format!("{program}: {why}; {hint}"))?);
+            rankfold_mpi::output::loads(rank);
+            mains.push(load(&copy).map_err(|why| format!("{program}: {why}; {hint}"))?);
         }
-        Ok(objects)
+        Ok(Copies {
+            mains,
+            arguments: self.arguments.clone(),
+        })
     }
 
+    /// The file of a copy. No two runs have the same, since what is loaded is known by its name.
+    fn copy(&self, rank: usize) -> PathBuf {
+        self.folder.join(format!("rank-{rank}.{}.so", self.runs))
+    }
+
+    pub fn folder(&self) -> CString {
+        let path = self.folder.as_os_str().as_encoded_bytes();
+        CString::new(path).expect("it was made, so has no zero")
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.folder).ok();
+    }
+}
+
+impl Copies {
     /// Calls `main` of a copy.
     pub fn call_main(&self, copy: usize) -> c_int {
-        let own: Vec<CString> = self.arguments.clone();
-        let mut pointers: Vec<*mut c_char> = own.into_iter().map(CString::into_raw).collect();
+        let bytes = self.arguments.iter().map(|text| text.as_bytes_with_nul());
+        let mut own: Vec<Vec<u8>> = bytes.map(<[u8]>::to_vec).collect();
+        let places = own.iter_mut().map(|text| text.as_mut_ptr().cast());
+        let mut pointers: Vec<*mut c_char> = places.collect();
         pointers.push(std::ptr::null_mut());
-        // The strings are not freed: the program may keep them.
+        KEPT.lock().expect("no thread panics with it").extend(own);
         self.mains[copy](self.arguments.len() as c_int, pointers.as_ptr())
-    }
-
-    /// The files of the copies, and their folder.
-    pub fn files(&self) -> (Vec<CString>, CString) {
-        let text = |path: &Path| {
-            CString::new(path.as_os_str().as_encoded_bytes())
-                .expect("it was opened, so has no zero")
-        };
-        let copies = 0..self.mains.len();
-        let files = copies.map(|rank| text(&self.folder.join(format!("rank-{rank}.so"))));
-        (files.collect(), text(&self.folder))
-    }
-
-    /// Removes the files of the copies; what was loaded stays.
-    pub fn remove_files(&self) {
-        fs::remove_dir_all(&self.folder).ok();
     }
 }

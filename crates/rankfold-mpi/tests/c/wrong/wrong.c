@@ -168,6 +168,156 @@ static void after_finalize(void) {
     MPI_Barrier(MPI_COMM_WORLD); /* wrong: after_finalize n=1: it is called after MPI_Finalize */
 }
 
+static MPI_Win window;
+static MPI_Group group;
+
+static void make_window(void) {
+    MPI_Win_create(a, sizeof a, sizeof(int), MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+}
+
+static void group_of(int one) {
+    MPI_Group world;
+    MPI_Comm_group(MPI_COMM_WORLD, &world);
+    MPI_Group_incl(world, 1, &one, &group);
+}
+
+static void access_without_epoch(void) {
+    make_window();
+    MPI_Put(b, 1, MPI_INT, 0, 0, 1, MPI_INT, window); /* wrong: access_without_epoch n=2: MPI_Put on a window of 2 ranks */
+}
+
+static void access_after_the_last_fence(void) {
+    make_window();
+    MPI_Win_fence(0, window);
+    MPI_Win_fence(MPI_MODE_NOSUCCEED, window);
+    MPI_Get(b, 1, MPI_INT, 0, 0, 1, MPI_INT, window); /* wrong: access_after_the_last_fence n=2: no epoch is open in which rank 0 may be accessed */
+}
+
+static void beyond_the_window(void) {
+    make_window();
+    MPI_Win_fence(0, window);
+    MPI_Put(b, 4, MPI_INT, 0, 6, 4, MPI_INT, window); /* wrong: beyond_the_window n=2: bytes 24..40 are not all in the window of rank 0, which has 32 */
+}
+
+static void beyond_by_the_datatype(void) {
+    make_window();
+    MPI_Type_vector(3, 1, 4, MPI_INT, &type), MPI_Type_commit(&type);
+    MPI_Win_fence(0, window);
+    MPI_Put(b, 3, MPI_INT, 0, 0, 1, type, window); /* wrong: beyond_by_the_datatype n=1: MPI_ERR_RMA_RANGE */
+}
+
+static void window_of_other_datatype(void) {
+    make_window();
+    MPI_Win_fence(0, window);
+    MPI_Put(b, 1, MPI_FLOAT, 0, 0, 1, MPI_INT, window); /* wrong: window_of_other_datatype n=1: the elements are MPI_FLOAT, and are copied as MPI_INT */
+}
+
+static void more_than_the_target(void) {
+    make_window();
+    MPI_Win_fence(0, window);
+    MPI_Put(b, 2, MPI_INT, 0, 0, 1, MPI_INT, window); /* wrong: more_than_the_target n=1: MPI_ERR_TRUNCATE */
+}
+
+static void fence_without_one(void) {
+    make_window();
+    if (rank != 1) MPI_Win_fence(0, window); /* wrong: fence_without_one n=3: MPI_Win_fence */
+}
+
+static void fence_and_barrier(void) {
+    make_window();
+    if (rank == 0) MPI_Win_fence(0, window); /* wrong: fence_and_barrier n=2: deadlock: no rank can move */
+    else MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void access_not_fenced(void) {
+    make_window();
+    MPI_Win_fence(0, window);
+    MPI_Put(b, 1, MPI_INT, 0, 0, 1, MPI_INT, window);
+    MPI_Win_free(&window); /* wrong: access_not_fenced n=2: call MPI_Win_fence again first */
+}
+
+static void locked_twice(void) {
+    make_window();
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window); /* wrong: locked_twice n=2: rank 0 is locked already */
+}
+
+static void other_rank_locked(void) {
+    make_window();
+    MPI_Win_lock(MPI_LOCK_SHARED, 0, 0, window);
+    MPI_Put(b, 1, MPI_INT, 1, 0, 1, MPI_INT, window); /* wrong: other_rank_locked n=2: MPI_ERR_RMA_SYNC */
+}
+
+static void never_unlocked(void) {
+    make_window();
+    if (rank == 0) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1, 0, window); /* wrong: never_unlocked n=2: MPI_Win_lock(rank 1) */
+    else MPI_Recv(b, 1, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void crossed_locks(void) {
+    make_window();
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, rank, 0, window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 1 - rank, 0, window); /* wrong: crossed_locks n=2: each waits for the next: 0 -> 1 -> 0 */
+}
+
+static void flush_without_lock(void) {
+    make_window();
+    MPI_Win_flush(0, window); /* wrong: flush_without_lock n=1: rank 0 is not locked */
+}
+
+static void start_without_post(void) {
+    make_window();
+    group_of(1);
+    if (rank == 0) MPI_Win_start(group, 0, window); /* wrong: start_without_post n=2: rank 0: MPI_Win_start */
+    else MPI_Recv(b, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void wait_without_complete(void) {
+    make_window();
+    group_of(1 - rank);
+    if (rank == 0) MPI_Win_post(group, 0, window), MPI_Win_wait(window); /* wrong: wait_without_complete n=2: rank 0: MPI_Win_wait */
+    else MPI_Win_start(group, 0, window), MPI_Recv(b, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void target_not_started(void) {
+    make_window();
+    group_of(rank);
+    MPI_Win_post(group, 0, window);
+    MPI_Win_start(group, 0, window);
+    MPI_Put(b, 1, MPI_INT, 1 - rank, 0, 1, MPI_INT, window); /* wrong: target_not_started n=2: is none of the group of MPI_Win_start */
+}
+
+static void own_operator_on_a_window(void) {
+    make_window();
+    MPI_Win_fence(0, window);
+    MPI_Accumulate(b, 1, MPI_INT, 0, 0, 1, MPI_INT, MPI_NO_OP, window); /* wrong: own_operator_on_a_window n=1: MPI_NO_OP is for calls that get elements too */
+}
+
+static void freed_window(void) {
+    MPI_Win stale;
+    make_window();
+    stale = window;
+    MPI_Win_free(&window);
+    MPI_Win_fence(0, stale); /* wrong: freed_window n=2: was freed */
+}
+
+static void windows_made_otherwise(void) {
+    void *at;
+    if (rank == 0) make_window();
+    else MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &at, &window); /* wrong: windows_made_otherwise n=2: rank 0 calls MPI_Win_create, and this rank MPI_Win_allocate */
+}
+
+static void memory_not_attached(void) {
+    MPI_Aint at;
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Get_address(a, &at);
+    MPI_Win_fence(0, window);
+    MPI_Put(b, 1, MPI_INT, rank, at, 1, MPI_INT, window); /* wrong: memory_not_attached n=1: is not attached at rank 0 */
+}
+
 int main(int argc, char **argv) {
     static const struct { const char *name; void (*run)(void); } all[] = {
 #define CASE(name) {#name, name}
@@ -178,7 +328,12 @@ int main(int argc, char **argv) {
         CASE(no_such_rank), CASE(negative_tag), CASE(negative_count), CASE(null_buffer), CASE(one_buffer_for_both),
         CASE(uncommitted), CASE(freed_datatype), CASE(freed_communicator), CASE(waited_twice), CASE(started_twice),
         CASE(operator_not_on_datatype), CASE(buffered_without_buffer), CASE(grid_too_large), CASE(fault), CASE(aborts),
-        CASE(after_finalize),
+        CASE(after_finalize), CASE(access_without_epoch), CASE(access_after_the_last_fence), CASE(beyond_the_window),
+        CASE(beyond_by_the_datatype), CASE(window_of_other_datatype), CASE(more_than_the_target),
+        CASE(fence_without_one), CASE(fence_and_barrier), CASE(access_not_fenced), CASE(locked_twice),
+        CASE(other_rank_locked), CASE(never_unlocked), CASE(crossed_locks), CASE(flush_without_lock),
+        CASE(start_without_post), CASE(wait_without_complete), CASE(target_not_started),
+        CASE(own_operator_on_a_window), CASE(freed_window), CASE(windows_made_otherwise), CASE(memory_not_attached),
     };
     begin(&argc, &argv);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

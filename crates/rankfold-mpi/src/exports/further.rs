@@ -1,0 +1,157 @@
+//! Send and receive in one started call, parts of statuses, and looks at several requests.
+
+use std::ffi::{c_int, c_void};
+
+use super::arguments::{array, flag, place, status as tell};
+use crate::abi::*;
+use crate::error::{Out, failure};
+use crate::memory::Caller;
+use crate::p2p::{self, From, Mode, Stat, To, set_bytes};
+use crate::rank::Rank;
+use crate::request::{self, Pending, keep};
+
+/// A receive and a send as one operation, which gives what the receive gives.
+fn both(mut coming: Pending, sent: Pending) -> Pending {
+    let further = sent.open.len();
+    coming.open.extend(sent.open);
+    let first = coming.over.len();
+    coming.places.extend(first..first + further);
+    coming.over.extend((0..further).map(|_| None));
+    coming
+}
+
+fn change(caller: &Caller, at: *mut MPI_Status, f: impl FnOnce(&mut MPI_Status)) -> Out {
+    let mut status = caller.read(at.cast_const())?;
+    f(&mut status);
+    caller.write(at, status)
+}
+
+/// What each of some requests gives, if it is over.
+fn looks(
+    rank: &Rank,
+    caller: &Caller,
+    number: c_int,
+    requests: *const MPI_Request,
+) -> Out<Vec<Option<Stat>>> {
+    let all = array(caller, requests, number)?;
+    all.into_iter()
+        .map(|it| request::look(rank, caller, it))
+        .collect()
+}
+
+super::calls! {
+    fn MPI_Isendrecv(
+        sendbuf: *const c_void, sendcount: c_int, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void, recvcount: c_int,
+        recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
+    ) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
+        let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
+        let coming = p2p::irecv(into.at, into.count, into.of.clone(), from, &on)?;
+        let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
+        caller.write(request, keep(rank, both(coming, sent)))
+    }
+    fn MPI_Isendrecv_replace(
+        buf: *mut c_void, count: c_int, datatype: MPI_Datatype, dest: c_int, sendtag: c_int, source: c_int, recvtag: c_int, comm: MPI_Comm,
+        request: *mut MPI_Request,
+    ) on comm |rank, caller| {
+        let on = rank.comm(comm)?;
+        let data = place(buf, count, datatype)?;
+        let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
+        // The elements are copied before anything is received.
+        let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
+        let coming = p2p::irecv(data.at, data.count, data.of.clone(), from, &on)?;
+        caller.write(request, keep(rank, both(coming, sent)))
+    }
+    fn MPI_Request_get_status_all(count: c_int, requests: *const MPI_Request, there: *mut c_int, statuses: *mut MPI_Status) |rank, caller| {
+        let all: Option<Vec<Stat>> = looks(rank, caller, count, requests)?.into_iter().collect();
+        caller.write(there, flag(all.is_some()))?;
+        let all = all.unwrap_or_default().into_iter();
+        match statuses.is_null() {
+            true => Ok(()),
+            false => caller.write_all(statuses, all.map(|stat| stat.status(MPI_SUCCESS))),
+        }
+    }
+    fn MPI_Request_get_status_any(count: c_int, requests: *const MPI_Request, index: *mut c_int, there: *mut c_int, status: *mut MPI_Status) |rank, caller| {
+        let handles = array(caller, requests, count)?;
+        let active = request::active(rank, &handles)?;
+        let looks = looks(rank, caller, count, requests)?;
+        let found = active.iter().find_map(|at| Some((*at as c_int, looks[*at]?)));
+        let found = found.or(active.is_empty().then_some((MPI_UNDEFINED, Stat::EMPTY)));
+        caller.write(there, flag(found.is_some()))?;
+        let (at, stat) = found.unwrap_or((MPI_UNDEFINED, Stat::EMPTY));
+        tell(caller, status, &stat);
+        caller.write(index, at)
+    }
+    fn MPI_Request_get_status_some(
+        incount: c_int, requests: *const MPI_Request, outcount: *mut c_int, indices: *mut c_int, statuses: *mut MPI_Status,
+    ) |rank, caller| {
+        let handles = array(caller, requests, incount)?;
+        let active = request::active(rank, &handles)?;
+        if active.is_empty() {
+            return caller.write(outcount, MPI_UNDEFINED);
+        }
+        let looks = looks(rank, caller, incount, requests)?;
+        let done: Vec<(usize, Stat)> = active.into_iter().filter_map(|at| Some((at, looks[at]?))).collect();
+        caller.write(outcount, done.len() as c_int)?;
+        caller.write_all(indices, done.iter().map(|(at, _)| *at as c_int))?;
+        match statuses.is_null() {
+            true => Ok(()),
+            false => caller.write_all(statuses, done.into_iter().map(|(_, stat)| stat.status(MPI_SUCCESS))),
+        }
+    }
+    fn MPI_Status_set_elements_x(status: *mut MPI_Status, datatype: MPI_Datatype, count: MPI_Count) |_, caller| {
+        let of = crate::datatype::of(datatype)?;
+        let number = usize::try_from(count).map_err(|_| failure(MPI_ERR_COUNT, format!("the count is {count}, which is negative")))?;
+        let bytes = of.basic_bytes(number);
+        change(caller, status, |status| set_bytes(status, bytes))
+    }
+    fn MPI_Status_get_source(status: *const MPI_Status, source: *mut c_int) |_, caller| {
+        caller.write(source, caller.read(status)?.MPI_SOURCE)
+    }
+    fn MPI_Status_get_tag(status: *const MPI_Status, tag: *mut c_int) |_, caller| {
+        caller.write(tag, caller.read(status)?.MPI_TAG)
+    }
+    fn MPI_Status_get_error(status: *const MPI_Status, error: *mut c_int) |_, caller| {
+        caller.write(error, caller.read(status)?.MPI_ERROR)
+    }
+    fn MPI_Status_set_source(status: *mut MPI_Status, source: c_int) |_, caller| {
+        change(caller, status, |status| status.MPI_SOURCE = source)
+    }
+    fn MPI_Status_set_tag(status: *mut MPI_Status, tag: c_int) |_, caller| {
+        change(caller, status, |status| status.MPI_TAG = tag)
+    }
+    fn MPI_Status_set_error(status: *mut MPI_Status, error: c_int) |_, caller| {
+        change(caller, status, |status| status.MPI_ERROR = error)
+    }
+    fn MPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+        super::infos::check(rank, info)?;
+        caller.write(newcomm, crate::comm::dup(rank, caller, comm)?)?;
+        caller.write(request, keep(rank, Pending::done(Stat::EMPTY)))
+    }
+    /// Returns once all buffered messages have left, for which it waits.
+    fn MPI_Buffer_flush() |rank, _| {
+        let open = rank.detached.take();
+        rankfold::Request::wait_all(open)?;
+        Ok(())
+    }
+    fn MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) |_, caller| {
+        caller.write(abi_major, 1)?;
+        caller.write(abi_minor, 0)
+    }
+    fn MPI_Type_match_size(typeclass: c_int, size: c_int, datatype: *mut MPI_Datatype) |_, caller| {
+        let found = match (typeclass, size) {
+            (MPI_TYPECLASS_INTEGER, 1) => MPI_INT8_T,
+            (MPI_TYPECLASS_INTEGER, 2) => MPI_INT16_T,
+            (MPI_TYPECLASS_INTEGER, 4) => MPI_INT32_T,
+            (MPI_TYPECLASS_INTEGER, 8) => MPI_INT64_T,
+            (MPI_TYPECLASS_REAL, 4) => MPI_FLOAT,
+            (MPI_TYPECLASS_REAL, 8) => MPI_DOUBLE,
+            (MPI_TYPECLASS_REAL, 16) => MPI_LONG_DOUBLE,
+            (MPI_TYPECLASS_COMPLEX, 8) => MPI_C_FLOAT_COMPLEX,
+            (MPI_TYPECLASS_COMPLEX, 16) => MPI_C_DOUBLE_COMPLEX,
+            _ => return Err(failure(MPI_ERR_ARG, format!("there is no datatype of class {typeclass} with {size} bytes"))),
+        };
+        caller.write(datatype, found)
+    }
+}

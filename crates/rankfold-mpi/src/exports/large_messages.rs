@@ -1,0 +1,128 @@
+//! Messages with large counts, all-reduces with them, and accesses to windows.
+
+use std::ffi::{c_int, c_void};
+use std::rc::Rc;
+
+use super::arguments::{fold, status as tell};
+use super::persistent;
+use super::reductions::{at_once, to_all};
+use super::sizes::place;
+use crate::abi::*;
+use crate::memory::Caller;
+use crate::numbers::Call;
+use crate::p2p::{self, From, Mode, To};
+use crate::rank::Rank;
+use crate::reduction::Prefix;
+use crate::request::{Pending, keep, keep_persistent};
+use crate::window::{Aim, Combine};
+
+macro_rules! messages {
+    ($($name:ident $started:ident $persistent:ident $mode:ident;)*) => {
+        super::calls! {
+            $(fn $name(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let (data, to) = (place(buf, count, datatype)?, To::new(&on, dest, tag)?);
+                p2p::send(rank, caller, Mode::$mode, &data.buffer(), to, &on)
+            }
+            fn $started(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let (data, to) = (place(buf, count, datatype)?, To::new(&on, dest, tag)?);
+                let sent = p2p::isend(rank, caller, Mode::$mode, &data.buffer(), to, &on)?;
+                caller.write(request, keep(rank, sent))
+            }
+            fn $persistent(buf: *const c_void, count: MPI_Count, datatype: MPI_Datatype, dest: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let (data, to) = (place(buf, count, datatype)?, To::new(&on, dest, tag)?);
+                let start = move |rank: &Rank, caller: &Caller| {
+                    p2p::isend(rank, caller, Mode::$mode, &data.buffer(), to, &on)
+                };
+                caller.write(request, keep_persistent(rank, Rc::new(start)))
+            })*
+            fn MPI_Recv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let into = place(buf, count, datatype)?;
+                let stat = p2p::recv(rank, caller, &into.buffer(), From::new(&on, source, tag)?, &on)?;
+                tell(caller, status, &stat);
+                Ok(())
+            }
+            fn MPI_Irecv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let (into, from) = (place(buf, count, datatype)?, From::new(&on, source, tag)?);
+                let coming = p2p::irecv(into.at, into.count, into.of, from, &on)?;
+                caller.write(request, keep(rank, coming))
+            }
+            fn MPI_Recv_init_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let (into, from) = (place(buf, count, datatype)?, From::new(&on, source, tag)?);
+                let start = move |_: &Rank, _: &Caller| p2p::irecv(into.at, into.count, into.of.clone(), from, &on);
+                caller.write(request, keep_persistent(rank, Rc::new(start)))
+            }
+            fn MPI_Sendrecv_c(
+                sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void,
+                recvcount: MPI_Count, recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
+            ) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
+                let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
+                let coming = p2p::irecv(into.at, into.count, into.of, from, &on)?;
+                let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
+                let stat = Pending::wait_both(coming, sent, rank, caller)?;
+                tell(caller, status, &stat);
+                Ok(())
+            }
+            fn MPI_Get_count_c(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count) |_, caller| {
+                let (bytes, of) = (p2p::bytes_of(&caller.read(status)?), crate::datatype::of(datatype)?);
+                let whole = match of.size {
+                    0 => (bytes == 0).then_some(0),
+                    size => bytes.is_multiple_of(size).then_some(bytes / size),
+                };
+                caller.write(count, whole.map_or(MPI_UNDEFINED.into(), |whole| whole as MPI_Count))
+            }
+            fn MPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_Count) |_, caller| {
+                caller.write(size, crate::datatype::of(datatype)?.size as MPI_Count)
+            }
+            fn MPI_Type_get_extent_c(datatype: MPI_Datatype, lb: *mut MPI_Count, extent: *mut MPI_Count) |_, caller| {
+                let of = crate::datatype::of(datatype)?;
+                caller.write(lb, of.lb as MPI_Count)?;
+                caller.write(extent, of.extent() as MPI_Count)
+            }
+            fn MPI_Allreduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let by = fold(rank, op, datatype)?;
+                if let Some(done) = at_once(caller, &on, Call::AllReduce, &by, (sendbuf, recvbuf, count))? {
+                    return Ok(done);
+                }
+                let maker = to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))?;
+                persistent::call(rank, caller, &on, &maker)
+            }
+            fn MPI_Iallreduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                let maker = to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))?;
+                persistent::start(rank, caller, &on, &maker, request)
+            }
+            fn MPI_Put_c(origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count, target_datatype: MPI_Datatype, win: MPI_Win) on win |rank, caller| {
+                let (on, origin) = (rank.win(win)?, place(origin_addr, origin_count, origin_datatype)?);
+                let aim = Aim::new(&on, target_rank, target_disp, target_count, target_datatype)?;
+                aim.map_or(Ok(()), |aim| on.put(caller, &origin.buffer(), &aim))
+            }
+            fn MPI_Get_c(origin_addr: *mut c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count, target_datatype: MPI_Datatype, win: MPI_Win) on win |rank, caller| {
+                let (on, origin) = (rank.win(win)?, place(origin_addr, origin_count, origin_datatype)?);
+                let aim = Aim::new(&on, target_rank, target_disp, target_count, target_datatype)?;
+                aim.map_or(Ok(()), |aim| on.get(caller, &origin.buffer(), &aim))
+            }
+            fn MPI_Accumulate_c(origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) on win |rank, caller| {
+                let (on, origin) = (rank.win(win)?, place(origin_addr, origin_count, origin_datatype)?);
+                let combine = Combine::new(op, false)?;
+                let aim = Aim::new(&on, target_rank, target_disp, target_count, target_datatype)?;
+                aim.map_or(Ok(()), |aim| on.accumulate(caller, Some(&origin.buffer()), None, &aim, combine))
+            }
+        }
+    };
+}
+
+messages! {
+    MPI_Send_c MPI_Isend_c MPI_Send_init_c Standard;
+    MPI_Bsend_c MPI_Ibsend_c MPI_Bsend_init_c Buffered;
+    MPI_Ssend_c MPI_Issend_c MPI_Ssend_init_c Synchronous;
+    MPI_Rsend_c MPI_Irsend_c MPI_Rsend_init_c Ready;
+}

@@ -1,0 +1,126 @@
+//! Sessions.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::{c_char, c_int};
+use std::ptr::without_provenance_mut as handle;
+use std::rc::Rc;
+
+use super::errors::{check_handler, keep_handler};
+use super::infos::check as check_info;
+use crate::abi::*;
+use crate::call::{begin_session, end_session};
+use crate::comm;
+use crate::error::{Out, bad, count, failure, require};
+use crate::group;
+use crate::memory::Caller;
+use crate::rank::Rank;
+use crate::session::{self, SETS, Session};
+
+/// The function that no macro defines.
+pub(crate) const SPECIAL: &[&str] = &["MPI_Session_init"];
+
+/// `MPI_Session_init` of the MPI standard.
+#[cfg_attr(feature = "exports", unsafe(no_mangle))]
+pub unsafe extern "C" fn MPI_Session_init(
+    info: MPI_Info,
+    errhandler: MPI_Errhandler,
+    session: *mut MPI_Session,
+) -> c_int {
+    // SAFETY: who calls this function promises what the head of `exports` says.
+    let caller = unsafe { Caller::new() };
+    begin_session("MPI_Session_init", &caller, |rank| {
+        check_info(rank, info)?;
+        check_handler(rank, errhandler)?;
+        let on_error = Cell::new(errhandler.addr());
+        let made = rank
+            .sessions
+            .borrow_mut()
+            .add(Rc::new(Session { on_error }));
+        caller.write(session, handle(made))
+    })
+}
+
+/// Keeps an info with one pair.
+fn keep_info(rank: &Rank, key: &str, value: String) -> MPI_Info {
+    let pairs = BTreeMap::from([(key.to_string(), value)]);
+    handle(rank.infos.borrow_mut().add(pairs))
+}
+
+/// Writes a name as far as there is room, and tells how much is needed.
+fn write_name(caller: &Caller, len: *mut c_int, to: *mut c_char, name: &str) -> Out {
+    let room = count(caller.read(len)?, "the length")?;
+    if room > 0 {
+        caller.write_text(to, room, name)?;
+    }
+    caller.write(len, name.len() as c_int + 1)
+}
+
+super::calls! {
+    fn MPI_Session_finalize(session: *mut MPI_Session) |rank, caller| {
+        let number = caller.read(session)?.addr();
+        rank.session(handle(number))?;
+        let ended = rank.sessions.borrow_mut().remove(number).map(drop);
+        ended.map_err(|why| bad(MPI_ERR_SESSION, "session", number, why))?;
+        end_session(rank);
+        caller.write(session, MPI_SESSION_NULL)
+    }
+    fn MPI_Session_get_num_psets(session: MPI_Session, info: MPI_Info, number: *mut c_int) on session |rank, caller| {
+        rank.session(session)?;
+        check_info(rank, info)?;
+        caller.write(number, SETS.len() as c_int)
+    }
+    fn MPI_Session_get_nth_pset(session: MPI_Session, info: MPI_Info, n: c_int, pset_len: *mut c_int, pset_name: *mut c_char) on session |rank, caller| {
+        rank.session(session)?;
+        check_info(rank, info)?;
+        let set = usize::try_from(n).ok().and_then(|n| SETS.get(n));
+        let set = set.ok_or_else(|| failure(MPI_ERR_ARG, format!("there is no set of ranks of number {n}")))?;
+        write_name(caller, pset_len, pset_name, set)
+    }
+    fn MPI_Session_get_info(session: MPI_Session, info: *mut MPI_Info) on session |rank, caller| {
+        rank.session(session)?;
+        caller.write(info, keep_info(rank, "thread_level", "MPI_THREAD_SERIALIZED".into()))
+    }
+    fn MPI_Session_get_pset_info(session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info) on session |rank, caller| {
+        rank.session(session)?;
+        let size = session::group(rank, &caller.text(pset_name)?)?.size();
+        caller.write(info, keep_info(rank, "mpi_size", size.to_string()))
+    }
+    fn MPI_Group_from_session_pset(session: MPI_Session, pset_name: *const c_char, group: *mut MPI_Group) on session |rank, caller| {
+        rank.session(session)?;
+        let made = session::group(rank, &caller.text(pset_name)?)?;
+        caller.write(group, group::keep(rank, made))
+    }
+    /// The tag is not needed: communicators that the same ranks make are made in one order.
+    fn MPI_Comm_create_from_group(group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm) |rank, caller| {
+        check_info(rank, info)?;
+        check_handler(rank, errhandler)?;
+        caller.text(stringtag)?;
+        let of = rank.group(group)?;
+        require(of.rank_of(rank.me()).is_some(), MPI_ERR_GROUP, || {
+            "this rank is not in the group".into()
+        })?;
+        let made = comm::create_group(rank, MPI_COMM_WORLD, group)?;
+        rank.comm(made)?.on_error.set(errhandler.addr());
+        caller.write(newcomm, made)
+    }
+    fn MPI_Session_create_errhandler(function: Option<MPI_Session_errhandler_function>, errhandler: *mut MPI_Errhandler) |rank, caller| {
+        let function = super::arguments::function(function)?;
+        let made = keep_handler(rank, (function as *const ()).expose_provenance());
+        caller.write(errhandler, handle(made))
+    }
+    fn MPI_Session_set_errhandler(session: MPI_Session, errhandler: MPI_Errhandler) on session |rank, _| {
+        let on = rank.session(session)?;
+        check_handler(rank, errhandler)?;
+        on.on_error.set(errhandler.addr());
+        Ok(())
+    }
+    fn MPI_Session_get_errhandler(session: MPI_Session, errhandler: *mut MPI_Errhandler) on session |rank, caller| {
+        let on = rank.session(session)?;
+        caller.write(errhandler, handle(on.on_error.get()))
+    }
+    fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) on session |rank, _| {
+        rank.session(session)?;
+        require(errorcode == MPI_SUCCESS, errorcode, || "MPI_Session_call_errhandler".into())
+    }
+}

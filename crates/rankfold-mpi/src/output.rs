@@ -1,0 +1,170 @@
+//! The output of programs in C: whole lines, which can be labelled with their rank.
+//!
+//! `rankfold-mpicc` links `streams.c` to each program, so that each copy has streams of its own. What is written to them comes
+//! here, is kept until its line is whole, and goes on to the process's output.
+//!
+//! # Why this is sound
+//!
+//! The two functions are called by `streams.c` with the types that it declares, and with a place and length of bytes that
+//! it has.
+#![allow(unsafe_code)]
+
+use std::ffi::{c_char, c_int};
+use std::io::{self, Write};
+use std::slice;
+use std::sync::{Mutex, MutexGuard};
+
+/// The streams of a rank, after their numbers in C.
+const STREAMS: usize = 3;
+
+struct Output {
+    /// The rank whose copy is being loaded.
+    loading: usize,
+    is_labelled: bool,
+    /// The beginnings of lines that are not whole, by rank and stream.
+    begun: Vec<Vec<u8>>,
+    /// Lines that are held back, each with its stream.
+    held: Option<Vec<(usize, Vec<u8>)>>,
+}
+
+static OUTPUT: Mutex<Output> = Mutex::new(Output {
+    loading: 0,
+    is_labelled: false,
+    begun: Vec::new(),
+    held: None,
+});
+
+fn output() -> MutexGuard<'static, Output> {
+    OUTPUT.lock().expect("no thread panics with it")
+}
+
+impl Output {
+    fn write(&mut self, stream: usize, bytes: &[u8]) {
+        if self.begun.len() <= stream {
+            self.begun.resize(stream + 1, Vec::new());
+        }
+        for part in bytes.split_inclusive(|byte| *byte == b'\n') {
+            self.begun[stream].extend_from_slice(part);
+            if part.ends_with(b"\n") {
+                self.put(stream);
+            }
+        }
+    }
+
+    /// Writes what there is of a line.
+    fn put(&mut self, stream: usize) {
+        let line = std::mem::take(&mut self.begun[stream]);
+        let label = match self.is_labelled {
+            true => format!("[{}] ", stream / STREAMS).into_bytes(),
+            false => Vec::new(),
+        };
+        let line = [label, line].concat();
+        match &mut self.held {
+            Some(held) => held.push((stream % STREAMS, line)),
+            None => print(stream % STREAMS, &line),
+        }
+    }
+}
+
+/// Writes a line. That the reader of the output has gone is no error of the rank.
+fn print(stream: usize, line: &[u8]) {
+    if stream == 2 {
+        io::stderr().lock().write_all(line).ok();
+    } else {
+        let mut out = io::stdout().lock();
+        out.write_all(line).and_then(|()| out.flush()).ok();
+    }
+}
+
+/// Tells that the copy of a rank is loaded now.
+pub fn loads(rank: usize) {
+    output().loading = rank;
+}
+
+/// Labels lines with their rank from now on.
+pub fn label() {
+    output().is_labelled = true;
+}
+
+/// Holds lines back from now on.
+pub fn hold() {
+    output().held = Some(Vec::new());
+}
+
+/// Forgets lines that were held back.
+pub fn forget() {
+    let mut output = output();
+    output.begun.clear();
+    output.held = output.held.take().map(|_| Vec::new());
+}
+
+/// Writes everything: lines that were held back, and lines without an end, which get one unless there is a single one on
+/// the output alone.
+pub fn finish() {
+    crate::process::flush();
+    let mut output = output();
+    let open: Vec<usize> = (0..output.begun.len())
+        .filter(|stream| !output.begun[*stream].is_empty())
+        .collect();
+    for stream in &open {
+        if open.len() > 1 || output.is_labelled || stream % STREAMS == 2 {
+            output.begun[*stream].push(b'\n');
+        }
+        output.put(*stream);
+    }
+    for (stream, line) in output.held.take().unwrap_or_default() {
+        print(stream, &line);
+    }
+}
+
+/// Gives a number to a stream of the copy that is being loaded.
+#[unsafe(no_mangle)]
+pub extern "C" fn rankfold_opens(stream: c_int) -> usize {
+    output().loading * STREAMS + stream as usize
+}
+
+/// Writes to a stream of a rank.
+///
+/// # Safety
+///
+/// `bytes` points to `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn rankfold_writes(stream: usize, bytes: *const c_char, len: usize) {
+    // SAFETY: the caller's promise; and it writes none of them meanwhile.
+    let bytes = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len) };
+    output().write(stream, bytes);
+}
+
+/// The addresses of these functions, so that a program that loads others links to them.
+pub fn addresses() -> [usize; 2] {
+    let all: [*const (); 2] = [rankfold_opens as _, rankfold_writes as _];
+    all.map(<*const ()>::addr)
+}
+
+/// What is linked to each program.
+pub const STREAMS_C: &str = include_str!("streams.c");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_written_when_they_are_whole_and_never_mixed() {
+        let mut output = Output {
+            loading: 0,
+            is_labelled: true,
+            begun: Vec::new(),
+            held: Some(Vec::new()),
+        };
+        output.write(1, b"one ");
+        output.write(4, b"other\nnext");
+        output.write(1, b"line\nand\n");
+        let held = output.held.unwrap();
+        let lines: Vec<&str> = held
+            .iter()
+            .map(|(_, line)| std::str::from_utf8(line).unwrap())
+            .collect();
+        assert_eq!(lines, ["[1] other\n", "[0] one line\n", "[0] and\n"]);
+        assert_eq!(output.begun[4], b"next");
+    }
+}

@@ -1,0 +1,30 @@
+//! Sessions: a rank without `MPI_Init`, which makes its communicators from named sets of ranks.
+
+use std::cell::Cell;
+
+use rankfold::Group;
+
+use crate::abi::*;
+use crate::error::{Out, failure};
+use crate::rank::Rank;
+
+/// A session.
+pub(crate) struct Session {
+    pub on_error: Cell<usize>,
+}
+
+/// The sets of ranks that there are.
+pub(crate) const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
+
+/// The group of a set; its name may be written in any letters.
+pub(crate) fn group(rank: &Rank, name: &str) -> Out<Group> {
+    let known = |set: &str| set.eq_ignore_ascii_case(name);
+    match SETS.iter().position(|set| known(set)) {
+        Some(0) => Ok(rank.world.comm.group()),
+        Some(_) => Ok(rank.alone.comm.group()),
+        None => Err(failure(
+            MPI_ERR_ARG,
+            format!("there is no set of ranks {name}"),
+        )),
+    }
+}

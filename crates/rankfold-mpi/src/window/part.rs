@@ -1,0 +1,145 @@
+//! The part of a window that one rank gives: where its memory is, and which addresses of it others may access.
+
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::memory::Memory;
+use crate::abi::*;
+use crate::datatype::Datatype;
+use crate::error::{Out, failure, require};
+
+/// A rank's part of a window. All ranks of the window share it.
+pub(crate) struct Part {
+    /// Its first address; 0 in a dynamic window, whose displacements are addresses.
+    pub base: usize,
+    pub size: usize,
+    pub unit: usize,
+    dynamic: bool,
+    /// An access holds this lock: accesses of this library come one after the other.
+    state: Mutex<State>,
+    _memory: Option<Arc<Memory>>,
+}
+
+#[derive(Default)]
+pub(super) struct State {
+    /// Whether the rank has called `MPI_Finalize` or has ended.
+    closed: bool,
+    /// Address and length of what is attached.
+    attached: Vec<(usize, usize)>,
+}
+
+impl Part {
+    pub(super) fn new(base: usize, size: usize, unit: usize, memory: Option<Arc<Memory>>) -> Part {
+        Part {
+            base,
+            size,
+            unit,
+            dynamic: false,
+            state: Mutex::default(),
+            _memory: memory,
+        }
+    }
+
+    pub(super) fn dynamic() -> Part {
+        Part {
+            dynamic: true,
+            ..Part::new(0, 0, 1, None)
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no thread panics with it")
+    }
+
+    /// From now on no rank accesses the part: its memory may go.
+    pub(super) fn close(&self) {
+        self.lock().closed = true;
+    }
+
+    pub(super) fn attach(&self, at: usize, len: usize) -> Out {
+        let mut state = self.lock();
+        let end = at.checked_add(len);
+        let free = |end: usize| {
+            let apart = |(start, len): &(usize, usize)| *start + *len <= at || end <= *start;
+            state.attached.iter().all(apart)
+        };
+        require(end.is_some_and(free), MPI_ERR_RMA_ATTACH, || {
+            "a part of the memory is attached already".into()
+        })?;
+        state.attached.push((at, len));
+        Ok(())
+    }
+
+    pub(super) fn detach(&self, at: usize) -> Out {
+        let mut state = self.lock();
+        let found = state.attached.iter().position(|(start, _)| *start == at);
+        let found =
+            found.ok_or_else(|| failure(MPI_ERR_RMA_ATTACH, "no attached memory begins there"))?;
+        state.attached.swap_remove(found);
+        Ok(())
+    }
+
+    /// Runs an access to `count` elements at a displacement, with the address of the first, while nothing else accesses
+    /// the part.
+    pub(super) fn access<R>(
+        &self,
+        rank: usize,
+        disp: MPI_Aint,
+        (count, of): (usize, &Datatype),
+        f: impl FnOnce(usize) -> Out<R>,
+    ) -> Out<R> {
+        let state = self.lock();
+        require(!state.closed, MPI_ERR_PROC_ABORTED, || {
+            format!("rank {rank} has called MPI_Finalize, or has ended")
+        })?;
+        f(self.locate(&state, rank, disp, count, of)?)
+    }
+
+    /// The address of a displacement, if all elements from there on are in the part.
+    fn locate(
+        &self,
+        state: &State,
+        rank: usize,
+        disp: MPI_Aint,
+        count: usize,
+        of: &Datatype,
+    ) -> Out<usize> {
+        require(self.dynamic || disp >= 0, MPI_ERR_DISP, || {
+            format!("the displacement is {disp}, which is negative")
+        })?;
+        let first = disp as i128 * self.unit as i128;
+        let (low, high) = span(count, of);
+        let (begin, end) = (first + low, first + high);
+        if begin == end {
+            return Ok(self.base.wrapping_add(first as usize));
+        }
+        if self.dynamic {
+            let holds =
+                |(at, len): &(usize, usize)| *at as i128 <= begin && end <= (*at + *len) as i128;
+            require(state.attached.iter().any(holds), MPI_ERR_RMA_RANGE, || {
+                format!("the memory from {begin:#x} to {end:#x} is not attached at rank {rank}")
+            })?;
+        } else {
+            require(
+                0 <= begin && end <= self.size as i128,
+                MPI_ERR_RMA_RANGE,
+                || {
+                    format!(
+                        "bytes {begin}..{end} are not all in the window of rank {rank}, which has {}",
+                        self.size
+                    )
+                },
+            )?;
+        }
+        Ok(self.base.wrapping_add(first as usize))
+    }
+}
+
+/// First byte and end of what some elements cover, from the address of the first.
+fn span(count: usize, of: &Datatype) -> (i128, i128) {
+    let (first, end) = of.true_bounds();
+    if count == 0 || first == end {
+        return (0, 0);
+    }
+    let last = of.extent() as i128 * (count as i128 - 1);
+    (first as i128 + last.min(0), end as i128 + last.max(0))
+}

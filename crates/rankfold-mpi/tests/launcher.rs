@@ -1,0 +1,172 @@
+//! What `rankfold-mpirun` does beside running a program in C: whole lines, all orders of messages, traces, and a folder that
+//! it removes. They need a C compiler.
+#![cfg(feature = "exports")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// Compiles the program; `None` if there is no compiler. Each test has its own folder.
+fn compiled(folder: &Path) -> Option<PathBuf> {
+    Command::new("cc").arg("--version").output().ok()?;
+    fs::create_dir_all(folder).unwrap();
+    let program = folder.join("orders");
+    let made = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"))
+        .args(["-O0", "-Wall", "-Werror"])
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/wrong/orders.c"))
+        .arg("-o")
+        .arg(&program)
+        .status();
+    assert!(made.unwrap().success());
+    Some(program)
+}
+
+fn folder(test: &str) -> PathBuf {
+    Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("launcher-{test}"))
+}
+
+fn run(options: &[&str], program: &Path, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankfold-mpirun"));
+    command.args(options).arg(program).args(arguments);
+    command.output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn lines_come_out_whole_and_labelled_with_their_rank() {
+    let Some(program) = compiled(&folder("lines")) else {
+        return;
+    };
+    let output = run(&["-n", "4", "--label"], &program, &[]);
+    let lines = text(&output.stdout);
+    for rank in 0..4 {
+        let own = lines
+            .lines()
+            .filter(|line| line.starts_with(&format!("[{rank}] ")));
+        let expected = (1..=20).map(|call| format!("[{rank}] rank {rank} says {}", call % 10));
+        assert_eq!(own.collect::<Vec<_>>(), expected.collect::<Vec<_>>());
+    }
+    assert_eq!(lines.lines().count(), 80);
+}
+
+#[test]
+fn an_exploration_runs_all_orders_and_prints_what_repeats_a_failure() {
+    let Some(program) = compiled(&folder("orders")) else {
+        return;
+    };
+    let all = run(&["-n", "4", "--explore"], &program, &[]);
+    assert!(all.status.success());
+    assert_eq!(
+        (text(&all.stdout), text(&all.stderr)),
+        (String::new(), "6 orders, complete\n".into())
+    );
+
+    let found = run(&["-n", "3", "--explore"], &program, &["first"]);
+    let report = text(&found.stderr);
+    // The second run, with variables as at the start; of its output the line without an end is there too.
+    assert!(
+        report.starts_with("the first is 2 after 20\nrank 0: MPI_Abort at "),
+        "{report}"
+    );
+    let took =
+        "rank 0: MPI_Recv(from any, tag 0) took the message of rank 2 (there were those of 1, 2)";
+    assert!(
+        report.contains("after 1 run that went well, in this order:") && report.contains(took),
+        "{report}"
+    );
+    assert!(
+        report.ends_with("seed order:1 repeats this run\n"),
+        "{report}"
+    );
+    let again = run(&["-n", "3", "--seed", "order:1"], &program, &["first"]);
+    assert!(text(&again.stderr).contains(took) && !again.status.success());
+    assert!(
+        run(&["-n", "3", "--seed", "order:0"], &program, &["first"])
+            .status
+            .success()
+    );
+}
+
+#[test]
+fn a_trace_names_messages_as_mpi_does() {
+    let place = folder("trace");
+    let Some(program) = compiled(&place) else {
+        return;
+    };
+    let file = place.join("t.json");
+    let output = run(
+        &["-n", "2", "--trace", file.to_str().unwrap()],
+        &program,
+        &[],
+    );
+    assert!(output.status.success());
+    let trace = fs::read_to_string(file).unwrap();
+    assert!(trace.starts_with("{\"displayTimeUnit\""));
+    assert!(
+        trace.contains("\"MPI_Recv(from any, tag 0)\"")
+            && trace.contains("\"MPI_Send(to 0, tag 0)\"")
+    );
+}
+
+#[test]
+fn no_folder_is_left_behind() {
+    let place = folder("left");
+    let Some(program) = compiled(&place) else {
+        return;
+    };
+    let temporary = place.join("temporary");
+    fs::create_dir_all(&temporary).unwrap();
+    let no_object = place.join("text");
+    fs::write(&no_object, "no object").unwrap();
+    let absent = place.join("absent");
+    for (program, well) in [(&program, true), (&no_object, false), (&absent, false)] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_rankfold-mpirun"));
+        let output = command
+            .args(["-n", "2"])
+            .arg(program)
+            .env("TMPDIR", &temporary)
+            .output();
+        assert_eq!(
+            output.unwrap().status.success(),
+            well,
+            "{}",
+            program.display()
+        );
+        assert_eq!(
+            fs::read_dir(&temporary).unwrap().count(),
+            0,
+            "{}",
+            program.display()
+        );
+    }
+}
+
+#[test]
+fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
+    let place = folder("cpp");
+    if Command::new("c++").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("hello.cpp"), place.join("hello"));
+    let text_of = "#include <mpi.h>\n#include <cstdio>\n\
+        int main(int argc, char **argv) {\n  int rank;\n  MPI_Init(&argc, &argv);\n\
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  std::printf(\"rank \");\n  std::printf(\"%d\\n\", rank);\n\
+        MPI_Finalize();\n}\n";
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler
+        .env("RANKFOLD_CC", "c++")
+        .arg("-Wall")
+        .arg(&source)
+        .arg("-o")
+        .arg(&program);
+    assert!(made.status().unwrap().success());
+    let output = text(&run(&["-n", "3", "--label"], &program, &[]).stdout);
+    let mut lines: Vec<&str> = output.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["[0] rank 0", "[1] rank 1", "[2] rank 2"]);
+}

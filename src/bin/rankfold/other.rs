@@ -1,0 +1,48 @@
+//! Subcommands that are programs of their own, found as cargo finds its: `rankfold mpirun` is `rankfold-mpirun`, beside the
+//! tool or in a folder of PATH.
+
+use std::env::{self, consts::EXE_SUFFIX};
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use clap::CommandFactory;
+
+/// Runs the program of a subcommand that is not the tool's own; `None` if there is none.
+pub fn run() -> Option<ExitCode> {
+    let mut words = env::args_os().skip(1);
+    let name = words.next()?.into_string().ok()?;
+    let is_own = crate::Arguments::command().find_subcommand(&name).is_some() || name == "help";
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+    if is_own || name.starts_with('-') || !name.chars().all(is_name) {
+        return None;
+    }
+    let program = found(&format!("rankfold-{name}{EXE_SUFFIX}"))?;
+    Some(called(&program, words))
+}
+
+fn found(name: &str) -> Option<PathBuf> {
+    let own = env::current_exe().ok();
+    let own = own.as_deref().and_then(|tool| tool.parent());
+    let path = env::var_os("PATH").unwrap_or_default();
+    let folders = own
+        .map(PathBuf::from)
+        .into_iter()
+        .chain(env::split_paths(&path));
+    folders
+        .map(|folder| folder.join(name))
+        .find(|it| it.is_file())
+}
+
+fn called(program: &PathBuf, words: impl Iterator<Item = OsString>) -> ExitCode {
+    match Command::new(program).args(words).status() {
+        Ok(status) => {
+            let code = status.code().and_then(|code| u8::try_from(code).ok());
+            code.map_or(ExitCode::FAILURE, ExitCode::from)
+        }
+        Err(error) => {
+            eprintln!("error: {}: {error}", program.display());
+            ExitCode::FAILURE
+        }
+    }
+}
