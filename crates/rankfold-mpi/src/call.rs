@@ -205,7 +205,7 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         eprintln!("{NAME}: {error}");
         return error.class;
     }
-    rank.call.set(NAME);
+    // It makes no call of the engine: the last call that a report can mean is the one before.
     let freed = crate::request::sweep_freed(&rank, caller);
     let deleted = freed.and(crate::attribute::delete_all(caller, &*rank.alone));
     crate::window::close_all(&rank);
