@@ -73,7 +73,7 @@ impl Comm {
         data: &[T],
         copy: CopyTo,
     ) -> Result<Direction> {
-        self.check_peer("the receiver", to)?;
+        self.check_receiver::<T>(to)?;
         Ok(Direction::Send {
             verb,
             to,
@@ -91,7 +91,7 @@ impl Comm {
         tag: u32,
         data: &[T],
     ) -> Result<Direction> {
-        self.check_peer("the receiver", to)?;
+        self.check_near_receiver("a synchronous send", to)?;
         Ok(Direction::Send {
             verb,
             to,
@@ -129,7 +129,7 @@ impl Comm {
         let site = Location::caller();
         let show = || format!("isend_value(to {to}, tag {tag})");
         self.op(site, &show, || {
-            self.check_peer("the receiver", to)?;
+            self.check_near_receiver("a moved value", to)?;
             let packet = Packet::value(self.head(tag), value);
             let direction = Direction::Send {
                 verb: "isend_value",
@@ -252,6 +252,7 @@ impl Comm {
     #[track_caller]
     pub fn progress(&self) -> Result<()> {
         self.op(Location::caller(), &|| "progress".into(), || {
+            self.core.port.pump();
             self.core.port.take_in();
             self.core.port.advance_started();
             Ok(())

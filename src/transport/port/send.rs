@@ -96,7 +96,7 @@ impl Port {
             self.count(bytes);
             return Some(there);
         }
-        if to != self.me && !self.has_one_path() {
+        if to != self.me && !self.has_one_path_to(to) {
             fast_box.goes_by_mailbox(to, data, &endpoint.fast_box);
         }
         None
@@ -107,6 +107,7 @@ impl Port {
     pub(crate) fn posts_at_once(&self, to: Rank, data: Elements<'_>) -> bool {
         Packet::fits(data)
             || self.fabric.is_over_channels()
+            || self.fabric.is_far(to)
             || self.fast_box.borrow().has_room(to, data)
     }
 
@@ -137,7 +138,7 @@ impl Port {
         data: Elements<'_>,
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        if to == self.me || self.crowded() || self.has_one_path() {
+        if to == self.me || self.crowded() || self.has_one_path_to(to) {
             let packet = Packet::copy_of(head, data);
             let there = self.post(to, packet, data.size());
             return Ok((meanwhile()?, there));
