@@ -94,7 +94,8 @@
 //! (`measure::Run` with serde). `cli` builds the tool `rankfold`, which measures collectives, and
 //! proves, draws and simulates their algorithms without running them. `num-complex` has [`op::Sum`] and [`op::Product`]
 //! take the complex numbers of the crate of that name. `signal` prints the state of a running world on a signal
-//! (`World::dump_on_signal`).
+//! (`World::dump_on_signal`). `mpi` spreads the ranks of a world over the processes that an MPI launcher has started
+//! (`World::spread`, on Linux).
 //!
 //! # Trade-offs
 //!
@@ -106,6 +107,8 @@
 //!
 //! Linux on x86-64 is tested. Pinning is done on Linux only; elsewhere the operating system places the ranks.
 #![deny(unsafe_code)]
+#[cfg(all(feature = "mpi", not(target_os = "linux")))]
+compile_error!("the feature `mpi` needs Linux");
 
 pub mod check;
 pub mod collective;
@@ -120,6 +123,8 @@ pub mod machine;
 #[cfg(feature = "measure")]
 pub mod measure;
 mod moves;
+#[cfg(feature = "mpi")]
+mod mpi;
 mod names;
 pub mod op;
 pub mod schedule;
@@ -149,10 +154,14 @@ pub use comm::{attribute, layout, partitioned, window};
 pub use error::{Error, ErrorKind, Result};
 pub use machine::Bind;
 pub use names::{Transport, UnknownTransport};
+#[cfg(feature = "mpi")]
+pub use op::Plain;
 pub use transport::memory::eager_limit::Buffering;
 pub use transport::memory::packet::EAGER_BYTES;
 pub use transport::trace::operation::{Operation, Passed, Progress};
 pub use transport::{Fault, Unfinished};
+#[cfg(feature = "mpi")]
+pub use world::Spread;
 pub use world::{
     Counts, Lost, Outcome, Report, Seat, Seats, Team, Trace, TracedCall, TracedMessage, World,
     WorldError,

@@ -14,7 +14,7 @@ mod sources;
 const LAYERS: &[&[&str]] = &[
     &["sort"],
     &[
-        "error", "machine", "moves", "names", "op", "span", "sync", "unwind",
+        "error", "machine", "moves", "mpi", "names", "op", "span", "sync", "unwind",
     ],
     &["topology", "transport"],
     &["schedule"],
@@ -42,6 +42,8 @@ const CIRCLES: &[(&str, &str)] = &[];
 
 /// The only files that may contain `unsafe`.
 const UNSAFE: &[&str] = &[
+    "mpi/library.rs",
+    "mpi/message.rs",
     "op/block.rs",
     "op/element_vec.rs",
     "op/elements.rs",
@@ -50,6 +52,7 @@ const UNSAFE: &[&str] = &[
     "op/kernels/loops.rs",
     "op/kernels/past_caches.rs",
     "op/kernels/tests.rs",
+    "op/plain.rs",
     "transport/memory/bytes.rs",
     "transport/memory/cells.rs",
     "transport/memory/cooperative_copy.rs",
@@ -59,6 +62,7 @@ const UNSAFE: &[&str] = &[
     "transport/memory/shared_call.rs",
     "transport/memory/shared_vectors.rs",
     "transport/memory/window.rs",
+    "transport/processes/wire.rs",
     "world/pool.rs",
 ];
 

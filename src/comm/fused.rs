@@ -191,6 +191,9 @@ impl Comm {
 
     /// Runs as many calls as the vectors need: one if there are none.
     fn run_fused(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
+        if self.shared.spans() {
+            return self.run_each(ask, parts);
+        }
         let context = self.shared.context;
         let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
         let kept = self.core.kept.find_fused(ask, context, likely);

@@ -11,7 +11,7 @@ use crate::topology::Levels;
 /// Which ranks are near each other.
 impl Comm {
     /// Returns the groups of these ranks on the machine: by packages, NUMA nodes and third-level caches, or as
-    /// [`World::levels`](crate::World::levels) sets them.
+    /// [`World::levels`](crate::World::levels) sets them; by processes, if the ranks are in several.
     ///
     /// Collectives follow these groups: the [`hierarchical`](crate::collective::Algorithm::Hierarchical) algorithm is
     /// built on them, and the automatic choice takes them into account. They are the same on every rank. `None` where
@@ -53,10 +53,16 @@ impl Comm {
     }
 
     fn make_levels(&self) -> Option<Levels> {
+        if self.shared.spans() {
+            let way = |rank| vec![self.fabric().process_of(self.world_rank(rank))];
+            let ways: Vec<Vec<usize>> = (0..self.size()).map(way).collect();
+            return Some(Levels::from_groups(&ways)).filter(|levels| levels.depth() > 1);
+        }
         let Near::Ways { kinds, of_rank } = &*self.fabric().settings.near else {
             return None;
         };
-        let way = |rank| of_rank[self.world_rank(rank)].clone();
+        let first = self.fabric().near().start;
+        let way = |rank| of_rank[self.world_rank(rank) - first].clone();
         let ways: Vec<Vec<usize>> = (0..self.size()).map(way).collect();
         Some(Levels::named(&ways, kinds)).filter(|levels| levels.depth() > 1)
     }
@@ -64,6 +70,7 @@ impl Comm {
     /// Why nothing distinguishes the ranks.
     pub(super) fn why_alike(&self) -> &str {
         match &*self.fabric().settings.near {
+            _ if self.shared.spans() => "each rank is in a process of its own",
             Near::Alike(why) => why,
             Near::Ways { .. } => "the ranks here are all together, or each by itself",
         }

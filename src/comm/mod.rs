@@ -15,7 +15,7 @@
 //! - One-sided communication: `window`: memory of each rank that all ranks can reach
 //! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule
 //! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `run_exact`: how those
-//!   by `op::SumExact` do; `levels`: which ranks are near each other
+//!   by `op::SumExact` do; `levels`: which ranks are near each other; `processes`: which process each rank is in
 //!
 //! Beside `Comm`: `attribute`: values that a rank keeps with a communicator; `cartesian`: ranks on a grid;
 //! `neighborhood`, `neighborhood_started`: the collectives among neighbours, on a grid or in a graph, and `rounds`: the
@@ -118,6 +118,9 @@ mod run_call;
 mod run_exact;
 
 mod levels;
+
+#[cfg(feature = "mpi")]
+mod processes;
 
 #[doc(hidden)]
 pub use by_hand::all_reduce_by_hand;

@@ -69,7 +69,7 @@ impl Comm {
             ..sending::<T>("send", to, tag, site)
         };
         self.recorded(&event, &show, || {
-            self.check_peer("the receiver", to)?;
+            self.check_receiver::<T>(to)?;
             if self.core.bounded {
                 return self.send_bounded(to, tag, data, &show, site);
             }
@@ -224,7 +224,7 @@ impl Comm {
             ..sending::<V>("send_value", to, tag, site)
         };
         self.recorded(&event, &show, || {
-            self.check_peer("the receiver", to)?;
+            self.check_near_receiver("a moved value", to)?;
             let packet = Packet::value(self.head(tag), value);
             let receipt = self.post_owned(to, packet, size_of::<V>())?;
             self.await_receipt(receipt, to, Waits::ForRoom, &show, site)
@@ -299,7 +299,7 @@ impl Comm {
             ..sending::<T>("sendrecv", to, send_tag, call.site)
         };
         self.recorded(&event, &show, || {
-            self.check_peer("the receiver", to)?;
+            self.check_receiver::<T>(to)?;
             self.check_source(&call)?;
             let take = || {
                 self.take(&call, is_of::<T>, |packet| {

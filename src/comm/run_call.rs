@@ -65,8 +65,8 @@ impl Comm {
             // A reduce may have a separate input at its root alone, which concerns no other rank.
             from_input: ask.from_input && ask.collective == Collective::AllReduce,
             levels: self.own_levels().cloned(),
-            crowded: self.fabric().is_crowded(),
-            transport: self.fabric().settings.transport,
+            crowded: self.is_crowded(),
+            transport: self.carrier(),
             ..Shape::new(ask.collective, self.size(), ask.length)
         }
     }
@@ -74,8 +74,8 @@ impl Comm {
     /// The choice for a call, with the levels of the ranks here unless it brings its own.
     fn choice<T: Element>(&self, call: &Shape) -> Choice {
         let mut call = call.clone();
-        call.crowded |= self.fabric().is_crowded();
-        call.transport = self.fabric().settings.transport;
+        call.crowded |= self.is_crowded();
+        call.transport = self.carrier();
         let choice = |call: &Shape| Choice::for_elements::<T>(self.tuning(), call);
         match (&call.levels, self.own_levels()) {
             (None, Some(levels)) => choice(&call.on(levels.clone())),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Comm;
 use super::values::append;
 use crate::Rank;
-use crate::engine::call::InCall;
+use crate::engine::call::{From, InCall};
 use crate::error::{Result, Site};
 use crate::machine::{Cpus, Machine, Object, ObjectKind};
 use crate::transport::CommShared;
@@ -14,7 +14,7 @@ use crate::transport::communicator::call::{Call, Detail, Verb, digest};
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::wait::Reason;
-use crate::transport::trace::origin::Birth;
+use crate::transport::trace::origin::{Birth, Origin};
 
 /// The colour and key that a rank passes to a split, and the place it gets.
 type Wish = (Option<u32>, i64);
@@ -106,7 +106,7 @@ impl Comm {
         let place = self.collective(
             call,
             || Ok(()),
-            |inside| inside.find_place(wish, |wishes| wishes, |_| birth.clone()),
+            |inside| inside.find_wished(wish, |_| birth.clone()),
         )?;
         Ok(self.at_place(place))
     }
@@ -216,7 +216,7 @@ impl Comm {
         let place = self.collective(
             call,
             || Ok(()),
-            |inside| inside.find_place(wish, |wishes| wishes, Birth::Split),
+            |inside| inside.find_wished(wish, Birth::Split),
         )?;
         Ok(place.map(|(shared, me)| Comm::of(self.core.clone(), shared, me)))
     }
@@ -256,6 +256,7 @@ impl Comm {
     pub fn shrink(&self) -> Result<Comm> {
         let site = Location::caller();
         self.op(site, &|| "shrink".into(), || {
+            self.check_within("shrink")?;
             let number = self.shrinks.get();
             self.fabric().revoke_comm(&self.shared, self.core.port.me);
             let shared = self.meet_the_living(number, site)?;
@@ -320,20 +321,74 @@ impl InCall<'_> {
         Ok(places.and_then(|mut place| place.pop()).flatten())
     }
 
+    /// The same for what the rank wishes itself, also where the ranks are in several processes.
+    pub(super) fn find_wished(&self, wish: Wish, birth: impl Fn(u32) -> Birth) -> Result<Place> {
+        match self.comm.shared.spans() {
+            true => self.find_place_spread(wish, birth),
+            false => self.find_place(wish, |wishes| wishes, birth),
+        }
+    }
+
+    /// The same where the ranks are in several processes: rank 0 collects all wishes, and hands them to every rank,
+    /// with the contexts of the new communicators, which are its own to give. Each rank makes its communicator, or
+    /// finds it made by another rank of its process.
+    fn find_place_spread(&self, wish: Wish, birth: impl Fn(u32) -> Birth) -> Result<Place> {
+        let all = self.collect_wishes(wish)?;
+        let (contexts, wishes) = all.split_at(self.size());
+        let wishes: Vec<Wish> = wishes
+            .chunks(2)
+            .map(|wish| (wanted(wish[0]), wish[1]))
+            .collect();
+        let groups = grouped(&wishes);
+        let mine = groups.iter().zip(contexts).find_map(|(group, context)| {
+            let me = group.iter().position(|(.., rank)| *rank == self.rank())?;
+            Some((group, *context as u32, me))
+        });
+        Ok(mine.map(|(group, context, me)| {
+            let (members, origin) = self.members_of(group, &birth);
+            let shared = self.comm.fabric().adopt_comm(context, members, origin);
+            (shared, me)
+        }))
+    }
+
+    /// As many new contexts as there are ranks, and the wishes of all ranks: a colour, or -1, and a key.
+    fn collect_wishes(&self, wish: Wish) -> Result<Vec<i64>> {
+        let mine = [wish.0.map_or(-1, i64::from), wish.1];
+        let mut all = vec![0; 3 * self.size()];
+        if self.rank() > 0 {
+            self.send(0, &mine)?;
+            let (_, ()) = self.expect(&From::Rank(0), |sent: &[i64]| all = sent.to_vec())?;
+            return Ok(all);
+        }
+        let (contexts, wishes) = all.split_at_mut(self.size());
+        wishes[..2].copy_from_slice(&mine);
+        for (rank, wish) in wishes.chunks_mut(2).enumerate().skip(1) {
+            self.expect(&From::Rank(rank), |sent: &[i64]| wish.copy_from_slice(sent))?;
+        }
+        contexts
+            .iter_mut()
+            .for_each(|context| *context = self.comm.fabric().new_context().into());
+        (1..self.size()).try_for_each(|rank| self.send(rank, &all))?;
+        Ok(all)
+    }
+
+    /// The members of a new communicator, and where it comes from.
+    fn members_of(
+        &self,
+        group: &[(u32, i64, Rank)],
+        birth: &impl Fn(u32) -> Birth,
+    ) -> (Members, Arc<Origin>) {
+        let world = |(.., rank): &(u32, i64, Rank)| self.comm.world_rank(*rank);
+        let origin = &self.comm.shared.origin;
+        let origin = origin.child(birth(group[0].0), self.call.site);
+        (Members::of(group.iter().map(world).collect()), origin)
+    }
+
     /// Makes the communicators that all ranks together have asked for; the result has one place per rank.
     fn make_places(&self, wishes: &[Wish], birth: impl Fn(u32) -> Birth) -> Vec<Place> {
         let mut places: Vec<Place> = vec![None; wishes.len()];
-        let mut asked: Vec<(u32, i64, Rank)> = wishes
-            .iter()
-            .zip(0..)
-            .filter_map(|((color, key), rank)| Some(((*color)?, *key, rank)))
-            .collect();
-        asked.sort_unstable();
-        for group in asked.chunk_by(|a, b| a.0 == b.0) {
-            let world = |(.., rank): &(u32, i64, Rank)| self.comm.world_rank(*rank);
-            let members = Members::of(group.iter().map(world).collect());
-            let origin = &self.comm.shared.origin;
-            let origin = origin.child(birth(group[0].0), self.call.site);
+        for group in grouped(wishes) {
+            let (members, origin) = self.members_of(&group, &birth);
             let shared = self.comm.fabric().new_comm(members, origin);
             for (member, (.., rank)) in group.iter().enumerate() {
                 places[*rank] = Some((shared.clone(), member));
@@ -341,6 +396,23 @@ impl InCall<'_> {
         }
         places
     }
+}
+
+/// The ranks that wish to be together, with their colour and key, in their new order.
+fn grouped(wishes: &[Wish]) -> Vec<Vec<(u32, i64, Rank)>> {
+    let mut asked: Vec<(u32, i64, Rank)> = wishes
+        .iter()
+        .zip(0..)
+        .filter_map(|((color, key), rank)| Some(((*color)?, *key, rank)))
+        .collect();
+    asked.sort_unstable();
+    let groups = asked.chunk_by(|a, b| a.0 == b.0);
+    groups.map(<[_]>::to_vec).collect()
+}
+
+/// A colour that was written as a number.
+fn wanted(color: i64) -> Option<u32> {
+    color.try_into().ok()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -75,7 +75,7 @@ impl Comm {
         data: &[T],
         copy: CopyTo,
     ) -> Result<Direction> {
-        self.check_peer("the receiver", to)?;
+        self.check_receiver::<T>(to)?;
         Ok(Direction::Send {
             verb,
             to,
@@ -93,7 +93,7 @@ impl Comm {
         tag: u32,
         data: &[T],
     ) -> Result<Direction> {
-        self.check_peer("the receiver", to)?;
+        self.check_near_receiver("a synchronous send", to)?;
         Ok(Direction::Send {
             verb,
             to,
@@ -131,7 +131,7 @@ impl Comm {
         let site = Location::caller();
         let show = || format!("isend_value(to {to}, tag {tag})");
         self.op(site, &show, || {
-            self.check_peer("the receiver", to)?;
+            self.check_near_receiver("a moved value", to)?;
             let packet = Packet::value(self.head(tag), value);
             let direction = Direction::Send {
                 verb: "isend_value",
@@ -259,6 +259,7 @@ impl Comm {
     #[track_caller]
     pub fn progress(&self) -> Result<()> {
         self.op(Location::caller(), &|| "progress".into(), || {
+            self.core.port.pump();
             self.core.port.take_in();
             self.core.port.advance_started();
             Ok(())

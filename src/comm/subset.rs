@@ -56,6 +56,11 @@ impl Comm {
                 Error::usage(format!("rank {rank} calls it, and is not in the list"))
             })?;
             self.check_peer("the member", self.rank())?;
+            if let Some(far) = ranks.iter().find(|rank| self.is_elsewhere(**rank)) {
+                return Err(Error::usage(format!(
+                    "rank {far} is in another process, where a subset cannot be met: use split"
+                )));
+            }
             let shared = self.meet(ranks.into(), &show, site)?;
             Ok(Comm::of(self.core.clone(), shared, me))
         })

@@ -80,7 +80,7 @@ impl Comm {
             ..sending::<T>("ssend", to, tag, site)
         };
         self.recorded(&event, &show, || {
-            self.check_peer("the receiver", to)?;
+            self.check_near_receiver("a synchronous send", to)?;
             let receipt = self.post_synchronous(to, tag, data);
             self.await_receipt(Some(receipt), to, Waits::OnPurpose, &show, site)
         })

@@ -35,7 +35,7 @@ pub struct Curve {
 
 /// Uncertainty of the points of a curve: a bar at each, from its lower to its upper end. The first number is the
 /// point's place on the horizontal axis.
-pub type Spread = Vec<(f64, f64, f64)>;
+pub type Intervals = Vec<(f64, f64, f64)>;
 
 /// Curves over two logarithmic axes, each named at its end, and distinguished by colour, dashes and marks.
 ///
@@ -64,7 +64,7 @@ pub struct Chart {
     /// The curves.
     pub curves: Vec<Curve>,
     /// Uncertainties of the curves, in the same order: drawn as bars of the same colour.
-    pub spreads: Vec<Spread>,
+    pub spreads: Vec<Intervals>,
     /// Why the curves may mean less than they seem to: written below them, one or more lines each.
     pub warnings: Vec<String>,
     /// A model's predictions for the curves, in the same order: drawn as dashed lines of the same colour. A curve with
@@ -290,7 +290,7 @@ impl Frame {
     }
 
     /// Draws a bar at each point, with a cap above and below.
-    fn spread(&self, figure: &mut Figure, spread: &Spread, ink: Ink, aside: f64) {
+    fn spread(&self, figure: &mut Figure, spread: &Intervals, ink: Ink, aside: f64) {
         let stroke = Stroke::solid(ink, 1.2);
         for &(x, low, high) in spread.iter().filter(|bar| bar.1 > 0.0 && bar.2.is_finite()) {
             let end = |y: f64| {

@@ -68,7 +68,7 @@ mod traffic;
 mod tree;
 
 pub use axis::Axis;
-pub use chart::{Chart, Curve, Spread};
+pub use chart::{Chart, Curve, Intervals};
 pub use crossing::Crossing;
 pub use heat::Heat;
 pub use limit::TooLarge;

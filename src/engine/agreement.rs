@@ -20,7 +20,7 @@ impl InCall<'_> {
     /// If the world checks, compares the calls of all ranks before anything is sent.
     #[inline]
     pub(crate) fn agree(&self) -> Result<()> {
-        match self.comm.fabric().settings.check {
+        match self.comm.fabric().settings.check && !self.comm.shared.spans() {
             true => self.agree_at_gate(),
             false => Ok(()),
         }
@@ -36,7 +36,7 @@ impl InCall<'_> {
 
     /// If the world checks, rank 0 examines what the call is about to do, and all ranks get its verdict.
     pub(crate) fn agree_that(&self, examine: impl FnOnce() -> Verdict) -> Result<()> {
-        if !self.comm.fabric().settings.check {
+        if !self.comm.fabric().settings.check || self.comm.shared.spans() {
             return Ok(());
         }
         let verdict = &self.comm.shared.verdict;

@@ -145,6 +145,7 @@ impl Comm {
         let call = &described.call;
         self.recorded(described, &|| call.to_string(), || {
             check()?;
+            self.check_spread(call)?;
             if let Some(cause) = self.shared.cause.get() {
                 return Err(cause.clone().into());
             }

@@ -37,7 +37,7 @@ impl InCall<'_> {
     #[inline(never)]
     fn post_long(&self, to: Rank, data: Elements<'_>) -> Result<bool> {
         let core = &self.comm.core;
-        let is_copied = core.port.fabric.is_over_channels() && !core.synchronous;
+        let is_copied = self.comm.is_over_channels() && !core.synchronous;
         if !is_copied || !self.comm.lanes.has_room(to) {
             return Ok(false);
         }
@@ -61,7 +61,7 @@ impl InCall<'_> {
     ) -> Result<()> {
         self.comm.core.tick()?;
         self.note_sending(to, data.size());
-        if self.comm.core.port.fabric.is_over_channels() {
+        if self.comm.is_over_channels() {
             return self.send_with_receipt(to, data, meanwhile);
         }
         self.comm.core.port.lend(

@@ -8,6 +8,7 @@
 //! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
 //!   one fails; `kept`: cached results for repeated calls, in a `set_associative` table; `resolved`: the steps of started
 //!   ones; `spares`: memory of those that are over; `workspace`: reusable memory; `combine`: copies and folds
+//! - `spread`: what a call needs whose ranks are in several processes
 //! - What moves the elements of a call: `link`: in messages over the lanes; `at_cells`: through cells; `epoch`: waits for
 //!   ranks that access each other's vectors, whose schedule `messages` counts
 
@@ -29,6 +30,7 @@ pub(crate) mod request_state;
 pub(crate) mod resolved;
 mod set_associative;
 pub(crate) mod spares;
+mod spread;
 pub(crate) mod workspace;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -301,7 +303,7 @@ impl Comm {
         }
         Comm {
             attributes: Attributes::default(),
-            lanes: shared.lanes.ends(me, over),
+            lanes: lanes_of(&core, &shared, me),
             core,
             handle: Rc::new(shared.clone()),
             shared,
@@ -372,4 +374,14 @@ impl Comm {
 #[cold]
 fn no_such_rank(what: &str, rank: Rank, size: usize) -> Error {
     Error::usage(format!("{what} {rank} is not one of the {size} ranks"))
+}
+
+/// A rank's ends of the lanes of a communicator.
+fn lanes_of(core: &Core, shared: &Arc<CommShared>, me: Rank) -> Ends {
+    let fabric = &core.port.fabric;
+    #[cfg(feature = "mpi")]
+    if shared.spans() {
+        return Ends::Spread(fabric.spread_lanes(shared, me));
+    }
+    shared.lanes.ends(me, fabric.settings.transport)
 }

@@ -60,6 +60,11 @@ pub enum ErrorKind {
     /// A world that [checks](crate::World::check) rejected a schedule because of this [fault](crate::check::CheckError),
     /// which is also the error's [source](StdError::source). Nothing was sent; it is as if the call had not been made.
     Refused(Arc<dyn StdError + Send + Sync>),
+    /// Elements of this type cannot be sent to another process. Nothing was sent; it is as if the call had not been made.
+    NotPlain {
+        /// The type.
+        type_name: &'static str,
+    },
     /// The timeout of the call, or of the world, expired.
     TimedOut {
         /// The duration of the wait.
@@ -101,6 +106,10 @@ impl fmt::Display for ErrorKind {
             ErrorKind::Refused(fault) => {
                 write!(f, "the schedule does not do what it should: {fault}")
             }
+            ErrorKind::NotPlain { type_name } => write!(
+                f,
+                "{type_name} is not known as a plain type, whose values may be sent to another process: see World::plain"
+            ),
             ErrorKind::TimedOut { waited, picture } => {
                 write!(f, "{}\n{picture}", nothing_came(*waited))
             }

@@ -32,6 +32,8 @@ pub(crate) mod named;
 mod numbers;
 pub(crate) mod owned;
 mod parts;
+#[cfg(feature = "mpi")]
+pub(crate) mod plain;
 pub(crate) mod signature;
 pub(crate) mod vectors;
 
@@ -45,6 +47,8 @@ pub(crate) use named::{fold_left, fold_right};
 pub use numbers::{
     And, LogicalAnd, LogicalOr, LogicalXor, Max, MaxLoc, Min, MinLoc, Or, Product, Sum, Xor,
 };
+#[cfg(feature = "mpi")]
+pub use plain::Plain;
 
 /// The values of messages and reductions: any plain data without a destructor.
 ///

@@ -24,6 +24,8 @@ use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::LoanWord;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
+#[cfg(feature = "mpi")]
+use crate::transport::processes::Far;
 use crate::transport::progress::cpu_collision::WaitingCpus;
 use crate::transport::trace::clock::Clock;
 use crate::transport::trace::origin::{Former, Names, Origin};
@@ -59,6 +61,9 @@ pub(crate) struct Fabric {
     pub(in crate::transport) present: CachePadded<Present>,
     /// The clock of the first run.
     pub(in crate::transport) clock: Clock,
+    /// The ranks in other processes, if there are any.
+    #[cfg(feature = "mpi")]
+    pub(in crate::transport) far: Option<Arc<Far>>,
     /// Present in controlled worlds only.
     pub(in crate::transport) scheduler: Option<Scheduler>,
     /// Requests that were neither waited for nor cancelled.
@@ -151,6 +156,24 @@ pub enum Fault {
 impl Fabric {
     /// A fabric for `ranks` ranks.
     pub(crate) fn new(ranks: usize, settings: Settings) -> Arc<Fabric> {
+        Arc::new(Fabric::alone(ranks, settings))
+    }
+
+    /// A fabric for the ranks of this process and those of others.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn spread(far: Arc<Far>, settings: Settings) -> Arc<Fabric> {
+        let mut fabric = Fabric::alone(far.ranks(), settings);
+        let (ranks, spans) = (far.ranks(), far.near.len() < far.ranks());
+        let (members, origin) = (Members::All(ranks), Origin::world());
+        fabric.all = CommShared::new(0, members, origin, &fabric.endpoints, spans);
+        fabric.comms = parking_lot::Mutex::new(vec![fabric.all.clone()]);
+        fabric.contexts = std::sync::atomic::AtomicU32::new(far.first_context());
+        fabric.far = Some(far.clone());
+        far.begin(&fabric);
+        Arc::new(fabric)
+    }
+
+    fn alone(ranks: usize, settings: Settings) -> Fabric {
         crate::transport::wakeup::fences::prepare();
         let endpoint = |_| Arc::new(Endpoint::new(Parker::new()));
         let endpoints: Box<[_]> = (0..ranks).map(endpoint).collect();
@@ -159,8 +182,8 @@ impl Fabric {
             run: crate::transport::wakeup::sleeper::Present::new(),
             begin: AtomicU64::new(clock.note()),
         });
-        let all = CommShared::new(0, Members::All(ranks), Origin::world(), &endpoints);
-        Arc::new(Fabric {
+        let all = CommShared::new(0, Members::All(ranks), Origin::world(), &endpoints, false);
+        Fabric {
             endpoints,
             waiting: CachePadded::new(AtomicU32::new(0)),
             printed: Arc::default(),
@@ -178,7 +201,9 @@ impl Fabric {
             unfinished: Default::default(),
             present,
             clock,
-        })
+            #[cfg(feature = "mpi")]
+            far: None,
+        }
     }
 
     /// The clock of the current run.
@@ -195,9 +220,24 @@ impl Fabric {
 
     /// Creates a communicator of some of the ranks, with a context of its own.
     pub(crate) fn new_comm(&self, members: Members, origin: Arc<Origin>) -> Arc<CommShared> {
+        self.comm_of(self.new_context(), members, origin)
+    }
+
+    /// A context that no communicator has.
+    pub(crate) fn new_context(&self) -> u32 {
         // Relaxed: only the number matters.
-        let context = self.contexts.fetch_add(CONTEXTS, Ordering::Relaxed);
-        let comm = CommShared::new(context, members, origin, &self.endpoints);
+        self.contexts.fetch_add(CONTEXTS, Ordering::Relaxed)
+    }
+
+    /// Creates a communicator of some of the ranks with this context.
+    pub(in crate::transport) fn comm_of(
+        &self,
+        context: u32,
+        members: Members,
+        origin: Arc<Origin>,
+    ) -> Arc<CommShared> {
+        let spans = self.spans(&members);
+        let comm = CommShared::new(context, members, origin, &self.endpoints, spans);
         let mut comms = self.comms.lock();
         if comms.len() == comms.capacity() {
             self.sweep(&mut comms);
@@ -319,6 +359,9 @@ impl Fabric {
         if let Some(scheduler) = &self.scheduler {
             scheduler.posted(to, packet.head);
         }
+        if self.is_far(to) {
+            return self.post_far(to, &packet);
+        }
         let endpoint = &self.endpoints[to];
         // Checked before the post: after it the receiver may have taken the packet and ended successfully.
         let there = !endpoint.sleeper.is_gone(self.run());
@@ -351,7 +394,7 @@ impl Fabric {
     /// Whether the world has more ranks than CPUs.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
-        self.endpoints.len() > self.settings.cpus
+        self.near().len() > self.settings.cpus
     }
 
     /// Whether a rank has not ended.
@@ -381,6 +424,7 @@ impl Fabric {
                 }
             }
         }
+        left.extend(self.left_by_far());
         left
     }
 }

@@ -38,6 +38,7 @@
 //! - [`wait_for_graph`](deadlock::wait_for_graph): which ranks can never proceed; [`registry`](deadlock::registry): the
 //!   registry of waits and ends around it; [`detector`](deadlock::detector): when ranks look for a deadlock, and why none
 //!   is missed; [`mismatch`](deadlock::mismatch): which ranks' collective calls differ from the others'
+//! - [`processes`]: ranks in other processes, and what is sent to them; without the feature `mpi` there are none
 //! - `carried`: which memory, other than channels, has carried data
 //! - [`origin`](trace::origin): where a communicator comes from, for reports
 
@@ -52,6 +53,8 @@ mod loom_models;
 pub(crate) mod matching;
 pub(crate) mod memory;
 pub(crate) mod port;
+#[cfg_attr(not(feature = "mpi"), path = "processes/none.rs")]
+pub(crate) mod processes;
 pub(crate) mod progress;
 pub(crate) mod reuse;
 pub(crate) mod trace;

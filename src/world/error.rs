@@ -5,11 +5,12 @@ use std::io;
 use std::mem;
 use std::sync::Arc;
 
+use super::elsewhere::FarEnd;
 use super::left::{Lost, all_lost, show_lost, show_unfinished};
 use super::outcome::{Outcome, show_failed, show_panicked};
 use super::verdict::{Refused, Verdict};
 use crate::Rank;
-use crate::error::{Deadlock, Error, Mismatch};
+use crate::error::{Deadlock, Error, Gone, Mismatch};
 use crate::transport::Unfinished;
 
 /// Why a run of a world failed: what the first culprit did.
@@ -21,6 +22,13 @@ pub enum WorldError<E = Error> {
         rank: Rank,
         /// Its error.
         error: E,
+    },
+    /// A rank of another process returned an error.
+    FailedElsewhere {
+        /// The rank.
+        rank: Rank,
+        /// Its error, as printed.
+        error: Arc<str>,
     },
     /// A rank panicked.
     Panicked {
@@ -76,6 +84,7 @@ impl<E> WorldError<E> {
     pub fn culprit(&self) -> Option<Rank> {
         match self {
             WorldError::Failed { rank, .. }
+            | WorldError::FailedElsewhere { rank, .. }
             | WorldError::Panicked { rank, .. }
             | WorldError::ReturnedEarly { rank, .. }
             | WorldError::Spawn { rank, .. } => Some(*rank),
@@ -88,30 +97,65 @@ impl<E> WorldError<E> {
 impl<E> WorldError<E> {
     /// The error by this verdict, with the outcome of the rank to blame and of the rank that needed it.
     pub(super) fn new<R>(verdict: Verdict, outcomes: &mut [Outcome<R, E>]) -> Self {
-        let mut take = |rank: Rank| mem::replace(&mut outcomes[rank], Outcome::Left);
         match verdict {
             Verdict::Blame {
                 rank,
                 needed_by,
                 lost,
-            } => match take(rank) {
-                Outcome::Failed(error) => WorldError::Failed { rank, error },
-                Outcome::Panicked { message, site } => WorldError::Panicked {
-                    rank,
-                    message,
-                    site,
-                },
-                Outcome::Returned(_) | Outcome::Left => WorldError::ReturnedEarly {
-                    rank,
-                    needed_by: needed_by.and_then(|rank| Some((rank, take(rank).into_error()?))),
-                    lost,
-                },
-            },
+                first,
+                far,
+            } => {
+                let mut take =
+                    |rank: Rank| mem::replace(&mut outcomes[rank - first], Outcome::Left);
+                match far.map_or_else(|| take(rank).into(), Blamed::from) {
+                    Blamed::Failed(error) => WorldError::Failed { rank, error },
+                    Blamed::FailedElsewhere(error) => WorldError::FailedElsewhere { rank, error },
+                    Blamed::Panicked(message, site) => WorldError::Panicked {
+                        rank,
+                        message,
+                        site,
+                    },
+                    Blamed::Returned => WorldError::ReturnedEarly {
+                        rank,
+                        needed_by: needed_by
+                            .and_then(|rank| Some((rank, take(rank).into_error()?))),
+                        lost,
+                    },
+                }
+            }
             Verdict::Deadlock(deadlock) => WorldError::Deadlock(deadlock),
             Verdict::Mismatch(mismatch) => WorldError::Mismatch(mismatch),
             Verdict::Lost(lost) => WorldError::Lost(lost),
             Verdict::Unfinished(requests) => WorldError::Unfinished(requests),
             Verdict::Refused(refused) => refused.into(),
+        }
+    }
+}
+
+/// The end of the rank to blame.
+enum Blamed<E> {
+    Failed(E),
+    FailedElsewhere(Arc<str>),
+    Panicked(Arc<str>, Option<Arc<str>>),
+    Returned,
+}
+
+impl<R, E> From<Outcome<R, E>> for Blamed<E> {
+    fn from(outcome: Outcome<R, E>) -> Self {
+        match outcome {
+            Outcome::Failed(error) => Blamed::Failed(error),
+            Outcome::Panicked { message, site } => Blamed::Panicked(message, site),
+            Outcome::Returned(_) | Outcome::Left => Blamed::Returned,
+        }
+    }
+}
+
+impl<E> From<FarEnd> for Blamed<E> {
+    fn from((why, site): FarEnd) -> Self {
+        match why {
+            Gone::Failed(error) => Blamed::FailedElsewhere(error),
+            Gone::Panicked(message) => Blamed::Panicked(message, site),
+            Gone::Returned => Blamed::Returned,
         }
     }
 }
@@ -129,6 +173,7 @@ impl<E: fmt::Display> fmt::Display for WorldError<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             WorldError::Failed { rank, error } => failed(f, *rank, error),
+            WorldError::FailedElsewhere { rank, error } => failed(f, *rank, error),
             WorldError::Panicked {
                 rank,
                 message,

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::elsewhere::Elsewhere;
 use super::left::Lost;
-use super::outcome::{End, Outcomes};
+use super::outcome::{End, Ends};
 use super::recent::Recent;
 use super::setup::Setup;
 use crate::Rank;
@@ -57,18 +58,34 @@ pub(super) struct Grounds {
     /// The cause of the first failure, if all failures only follow from others.
     pub followed: Option<Cause>,
     pub recent: Recent,
+    pub elsewhere: Elsewhere,
 }
 
 impl Findings {
     /// Reads what the ranks left behind in the fabric.
     pub(super) fn read(
-        outcomes: &dyn Outcomes,
+        outcomes: &dyn Ends,
         setup: &Setup,
         fabric: &Fabric,
         placement: Placement,
         wall: Duration,
     ) -> Findings {
         fabric.assert_transport(|| fabric.carried_by_memory());
+        let elsewhere = Elsewhere::of(fabric);
+        let outcomes = &elsewhere.and(outcomes);
+        let mut findings = Findings::of_all(outcomes, setup, fabric, placement, wall);
+        findings.grounds.elsewhere = elsewhere;
+        findings
+    }
+
+    /// The same by the ends of the ranks of all processes.
+    fn of_all(
+        outcomes: &dyn Ends,
+        setup: &Setup,
+        fabric: &Fabric,
+        placement: Placement,
+        wall: Duration,
+    ) -> Findings {
         let recent = Recent::of(fabric);
         let left = fabric.leftovers();
         let comms = fabric.comms();
@@ -84,7 +101,7 @@ impl Findings {
             unfinished: unfinished(outcomes, fabric),
             placement,
             transport: fabric.settings.transport,
-            counts: fabric.tallies().map(Counts::of).collect(),
+            counts: counts(fabric),
             seed: setup.settings.seed,
             wall,
             grounds: Grounds {
@@ -92,6 +109,7 @@ impl Findings {
                 unnoticed: false,
                 followed,
                 recent,
+                elsewhere: Elsewhere::default(),
             },
         };
         if findings.mismatch.is_none() {
@@ -103,7 +121,7 @@ impl Findings {
     /// Finds a mismatch that no rank noticed.
     fn find_mismatch(
         &mut self,
-        outcomes: &dyn Outcomes,
+        outcomes: &dyn Ends,
         fabric: &Fabric,
         comms: &[Arc<CommShared>],
         stray: Option<Mismatch>,
@@ -122,7 +140,7 @@ impl Findings {
     }
 
     /// Whether the only fault is that a rank returned.
-    fn returned_early(&self, outcomes: &dyn Outcomes) -> bool {
+    fn returned_early(&self, outcomes: &dyn Ends) -> bool {
         let by_cause =
             |cause: &Cause| matches!(cause, Cause::Gone { why, .. } if *why == Gone::Returned);
         let left = |rank| !matches!(outcomes.end(rank), End::Failed | End::Panicked);
@@ -142,8 +160,15 @@ impl Counts {
     }
 }
 
+/// The activity of the ranks of this process.
+fn counts(fabric: &Fabric) -> Vec<Counts> {
+    let near = fabric.near();
+    let tallies = fabric.tallies().skip(near.start).take(near.len());
+    tallies.map(Counts::of).collect()
+}
+
 /// The culprit by how the ranks ended, and the cause of the first failure if all failures only follow from others.
-fn first(outcomes: &dyn Outcomes, fabric: &Fabric) -> (Option<Rank>, Option<Cause>) {
+fn first(outcomes: &dyn Ends, fabric: &Fabric) -> (Option<Rank>, Option<Cause>) {
     let registry = fabric.open_registry();
     let ends = outcomes.ends().enumerate();
     let failed: Vec<_> = ends
@@ -152,7 +177,8 @@ fn first(outcomes: &dyn Outcomes, fabric: &Fabric) -> (Option<Rank>, Option<Caus
         .collect();
     let first = |followers: bool| {
         let ends = failed.iter().filter(|(_, end)| followed(end) == followers);
-        ends.min_by_key(|(_, end)| end.order)
+        // What a rank here has followed is known in full.
+        ends.min_by_key(|(rank, end)| (followers && fabric.is_far(*rank), end.order))
     };
     if let Some((rank, _)) = first(false) {
         return (Some(*rank), None);
@@ -172,7 +198,7 @@ fn followed(end: &registry::RankEnd) -> bool {
 }
 
 /// The requests that ranks that returned left open.
-fn unfinished(outcomes: &dyn Outcomes, fabric: &Fabric) -> Vec<Unfinished> {
+fn unfinished(outcomes: &dyn Ends, fabric: &Fabric) -> Vec<Unfinished> {
     let mut open = fabric.unfinished.lock().clone();
     open.retain(|one| outcomes.end(one.rank) == End::Returned);
     // Each rank's own requests stay in their order.

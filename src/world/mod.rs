@@ -2,6 +2,8 @@
 //!
 //! - `mod` the settings; `tuning`: the tuning table that its collectives follow, checked against this machine
 //! - `setup` where its ranks run, decided before any of them begins; `carrier`: what carries their messages
+//! - `spread` worlds over several processes; `node`: the CPUs of a process that shares them; `elsewhere`: the ranks of
+//!   other processes in the judgement of a run
 //! - `run` one run on fresh threads
 //! - `report` the outcome of a run; `outcome`: that of one rank; `error`: why it failed
 //! - `findings` what a run left behind; `left`: messages and requests; `recent`: records; `verdict`: the judgement
@@ -15,11 +17,13 @@
 mod carrier;
 #[cfg(all(unix, feature = "signal"))]
 mod dump;
+mod elsewhere;
 mod error;
 mod findings;
 mod hand_over;
 mod inside;
 mod left;
+mod node;
 mod outcome;
 mod perfetto;
 mod pool;
@@ -30,6 +34,8 @@ mod returned;
 mod run;
 mod seat;
 mod setup;
+#[cfg(feature = "mpi")]
+mod spread;
 mod team;
 mod team_run;
 mod team_threads;
@@ -46,6 +52,8 @@ pub use left::Lost;
 pub use outcome::Outcome;
 pub use report::Report;
 pub use seat::{Seat, Seats};
+#[cfg(feature = "mpi")]
+pub use spread::Spread;
 pub use team::Team;
 pub use trace::{Trace, TracedCall, TracedMessage};
 
@@ -104,6 +112,8 @@ pub struct World {
     tuning: Option<Arc<TuningTable>>,
     /// Whether the caller starts the threads of its ranks.
     on_seats: bool,
+    #[cfg(feature = "mpi")]
+    spread: Spread,
 }
 
 impl World {
@@ -128,6 +138,8 @@ impl World {
             levels: Levels::DEFAULT.to_vec(),
             tuning: None,
             on_seats: false,
+            #[cfg(feature = "mpi")]
+            spread: Spread::Off,
         }
     }
 

@@ -74,18 +74,21 @@ pub(super) enum End {
     Left,
 }
 
-/// The outcomes of all ranks, with the types of the program erased.
-pub(super) trait Outcomes {
+/// How ranks ended.
+pub(super) trait Ends {
     fn ranks(&self) -> usize;
 
     /// The end of a rank.
     fn end(&self, rank: Rank) -> End;
+}
 
+/// The outcomes of all ranks of this process, with the types of the program erased.
+pub(super) trait Outcomes: Ends {
     /// Replaces the outcome of a rank.
     fn panicked(&mut self, rank: Rank, panic: Panic);
 }
 
-impl dyn Outcomes + '_ {
+impl dyn Ends + '_ {
     /// The ends of the ranks, in rank order.
     pub(super) fn ends(&self) -> impl Iterator<Item = End> {
         (0..self.ranks()).map(|rank| self.end(rank))
@@ -97,7 +100,7 @@ impl dyn Outcomes + '_ {
     }
 }
 
-impl<R, E> Outcomes for Vec<Outcome<R, E>> {
+impl<R, E> Ends for Vec<Outcome<R, E>> {
     fn ranks(&self) -> usize {
         self.len()
     }
@@ -105,7 +108,9 @@ impl<R, E> Outcomes for Vec<Outcome<R, E>> {
     fn end(&self, rank: Rank) -> End {
         self[rank].end()
     }
+}
 
+impl<R, E> Outcomes for Vec<Outcome<R, E>> {
     fn panicked(&mut self, rank: Rank, panic: Panic) {
         self[rank] = Outcome::of(panic);
     }

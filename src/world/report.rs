@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::WorldError;
 use super::findings::{Counts, Findings, Grounds};
 use super::left::{Lost, all_lost, all_unfinished};
-use super::outcome::{Outcome, Outcomes};
+use super::outcome::{Ends, Outcome};
 use super::trace::Trace;
 use super::verdict::Verdict;
 use crate::Rank;
@@ -21,8 +21,10 @@ use crate::transport::trace::operation::Operation;
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Report<R, E = Error> {
-    /// The outcome of each rank, in rank order.
+    /// The outcome of each rank of this process, in rank order.
     pub outcomes: Vec<Outcome<R, E>>,
+    /// The first rank of this process, whose outcome comes first; 0 unless the world is spread over processes.
+    pub first_rank: Rank,
     /// The rank to blame for the failures, if there is one: the first that failed by itself, or that left while other
     /// ranks needed it.
     pub culprit: Option<Rank>,
@@ -52,6 +54,7 @@ impl<R, E> Report<R, E> {
     pub(super) fn new(outcomes: Vec<Outcome<R, E>>, findings: Findings) -> Self {
         Report {
             outcomes,
+            first_rank: findings.grounds.elsewhere.first,
             culprit: findings.culprit,
             deadlocks: findings.deadlocks,
             mismatch: findings.mismatch,
@@ -164,17 +167,22 @@ impl<R, E: fmt::Display> fmt::Display for Report<R, E> {
     /// Writes the outcome of each rank, and what was lost; for a failed run also the last operations of each rank.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (rank, outcome) in self.outcomes.iter().enumerate() {
-            show_rank(f, rank, outcome)?;
+            show_rank(f, rank, self.first_rank + rank, outcome)?;
         }
-        let whole = (&self.outcomes as &dyn Outcomes).are_whole();
+        let whole = (&self.outcomes as &dyn Ends).are_whole();
         let (lost, unfinished) = (&self.lost, &self.unfinished);
         self.grounds
             .show(f, whole, lost, unfinished, self.mismatch.as_deref())
     }
 }
 
-fn show_rank(f: &mut fmt::Formatter<'_>, rank: Rank, outcome: &dyn fmt::Display) -> fmt::Result {
-    let gap = if rank == 0 { "" } else { "\n" };
+fn show_rank(
+    f: &mut fmt::Formatter<'_>,
+    place: usize,
+    rank: Rank,
+    outcome: &dyn fmt::Display,
+) -> fmt::Result {
+    let gap = if place == 0 { "" } else { "\n" };
     write!(f, "{gap}rank {rank} {outcome}")
 }
 

@@ -235,6 +235,7 @@ impl World {
         let starts = setup.starts(&fabric);
         let begin = Instant::now();
         let joined = live(starts, program)?;
+        fabric.close_far();
         let outcomes = program.outcomes();
         let mut unpinned = Vec::new();
         for (rank, end) in joined.into_iter().enumerate() {

@@ -8,13 +8,18 @@ use crossbeam_utils::sync::WaitGroup;
 
 #[cfg(all(unix, feature = "signal"))]
 use super::dump;
+use super::node::Share;
 use super::rank::{Pin, Start};
+#[cfg(feature = "mpi")]
+use super::spread;
 use super::verdict::Refused;
 use super::{World, carrier, tuning};
 use crate::Rank;
 use crate::collective::TuningTable;
 use crate::machine::{Bind, Cpus, Machine, Near, PinError, Placement, Unpinned};
 use crate::names::Transport;
+#[cfg(feature = "mpi")]
+use crate::transport::processes::Far;
 use crate::transport::progress::cpu_collision::WaitingCpus;
 use crate::transport::progress::wait::{Live, are_crowded};
 use crate::transport::{Fabric, Settings};
@@ -31,6 +36,9 @@ pub(super) struct Setup {
     pub strict: bool,
     #[cfg(all(unix, feature = "signal"))]
     dump: bool,
+    /// The world as it was opened together with other processes, if it is spread over them.
+    #[cfg(feature = "mpi")]
+    far: Option<Arc<Far>>,
     _open: Open,
 }
 
@@ -40,14 +48,24 @@ impl Setup {
         // Done here, and not on the threads of ranks: this thread may be in a panic hook that waits for them.
         unwind::install_hook();
         check_size(world.ranks)?;
+        let tuning = tuning::of(world).map_err(Refused::Usage)?;
+        let transport = carrier::of(world).map_err(Refused::Usage)?;
+        #[cfg(feature = "mpi")]
+        let joined = spread::join(world, caller)?;
+        #[cfg(feature = "mpi")]
+        let (far, share) = joined.map(|joined| (joined.far, joined.share)).unzip();
+        #[cfg(feature = "mpi")]
+        let share = share.unwrap_or_else(|| Share::whole(Cpus::here_recently()));
+        #[cfg(not(feature = "mpi"))]
+        let share = Share::whole(Cpus::here_recently());
         let (open, first) = Open::new();
         // Seats that were entered are ranks, even if the world that created them is closed.
         let alone = first && Live::count() == 0 && !unwind::is_rank();
-        let machine = machine_for(world.ranks);
-        let (placement, near) = place(world, &machine, caller, alone)?;
-        let tuning = tuning::of(world).map_err(Refused::Usage)?;
-        let transport = carrier::of(world).map_err(Refused::Usage)?;
-        let cpus = (room_to_spin(&machine, &placement), covered(&machine.usable));
+        let machine = machine_for(world.ranks, share.cpus.clone());
+        let (placement, near) = place(world, &machine, caller, alone, &share)?;
+        let usable = room_to_spin(&machine, &placement);
+        let usable = share.room.map_or(usable, |room| room.min(usable));
+        let cpus = (usable, covered(&machine.usable));
         let spots = spots(world, &placement, caller, cpus.0);
         Ok(Setup {
             settings: settings(world, cpus, near, spots, (transport, tuning)),
@@ -56,6 +74,8 @@ impl Setup {
             strict: world.strict,
             #[cfg(all(unix, feature = "signal"))]
             dump: world.dump,
+            #[cfg(feature = "mpi")]
+            far,
             _open: open,
         })
     }
@@ -74,12 +94,20 @@ impl Setup {
 
     /// The state that the ranks of a new run share; nothing of an earlier run is left in it.
     pub(super) fn fabric(&self) -> Arc<Fabric> {
-        let fabric = Fabric::new(self.ranks(), self.settings.clone());
+        let fabric = self.new_fabric();
         #[cfg(all(unix, feature = "signal"))]
         if self.dump {
             dump::watch(&fabric);
         }
         fabric
+    }
+
+    fn new_fabric(&self) -> Arc<Fabric> {
+        #[cfg(feature = "mpi")]
+        if let Some(far) = &self.far {
+            return Fabric::spread(far.clone(), self.settings.clone());
+        }
+        Fabric::new(self.ranks(), self.settings.clone())
     }
 
     /// The state that each rank needs to begin.
@@ -89,7 +117,7 @@ impl Setup {
             rank,
             pin,
         };
-        self.pins().into_iter().enumerate().map(start).collect()
+        fabric.near().zip(self.pins()).map(start).collect()
     }
 
     /// The CPUs of the ranks, except those that could not be pinned.
@@ -133,6 +161,7 @@ fn place(
     machine: &Machine,
     caller: bool,
     alone: bool,
+    share: &Share,
 ) -> Result<(Placement, Near), Refused> {
     let (ranks, levels) = (world.ranks, &world.levels);
     let place = |machine: &Machine, alone| {
@@ -143,9 +172,16 @@ fn place(
         let near = Near::of(other, &place(other, true)?, levels);
         return Ok((Placement::unpinned(ranks, Unpinned::StandIn), near));
     }
-    let placement = match caller && world.bind == Bind::Auto {
-        true => Placement::unpinned(ranks, Unpinned::Caller),
-        false => place(machine, alone)?,
+    let placement = match (world.bind == Bind::Auto, share.crowd) {
+        (true, _) if caller => Placement::unpinned(ranks, Unpinned::Caller),
+        (true, Some((ranks_there, cpus))) => {
+            let ranks_there = Unpinned::Crowded {
+                ranks: ranks_there,
+                cpus,
+            };
+            Placement::unpinned(ranks, ranks_there)
+        }
+        _ => place(machine, alone)?,
     };
     let near = Near::of(machine, &placement, levels);
     Ok((placement, near))
@@ -191,8 +227,7 @@ fn settings(
 }
 
 /// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
-fn machine_for(ranks: usize) -> Machine {
-    let cpus = Cpus::here_recently();
+fn machine_for(ranks: usize, cpus: Cpus) -> Machine {
     if ranks > cpus.mask.len() {
         Machine::flat(cpus)
     } else {

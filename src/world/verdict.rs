@@ -4,9 +4,10 @@ use std::env;
 use std::io;
 use std::sync::Arc;
 
+use super::elsewhere::{Elsewhere, FarEnd};
 use super::findings::{Findings, Grounds};
 use super::left::{Lost, all_lost, all_unfinished};
-use super::outcome::{End, Outcomes};
+use super::outcome::{End, Ends};
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Mismatch};
 use crate::sort;
@@ -20,6 +21,10 @@ pub(super) enum Verdict {
         needed_by: Option<Rank>,
         /// Messages to the rank that needed this one come first.
         lost: Vec<Lost>,
+        /// The first rank of this process.
+        first: Rank,
+        /// How the rank ended, if it is in another process.
+        far: Option<FarEnd>,
     },
     Deadlock(Arc<Deadlock>),
     Mismatch(Arc<Mismatch>),
@@ -43,7 +48,7 @@ impl From<Refused> for Verdict {
 
 impl Findings {
     /// Judges the run, and prints what is asked for, and the seed, if it failed.
-    pub(super) fn conclude(self, outcomes: &dyn Outcomes) -> Result<(), Verdict> {
+    pub(super) fn conclude(self, outcomes: &dyn Ends) -> Result<(), Verdict> {
         let (seed, Grounds { recent, .. }) = (self.seed, &self.grounds);
         if !outcomes.are_whole() && recent.is_kept() && env::var_os("RANKFOLD_RECENT").is_some() {
             eprintln!("rankfold: {recent}");
@@ -56,7 +61,13 @@ impl Findings {
     }
 
     /// Judges the run. Prints only what was left behind by one that did not fail.
-    pub(super) fn judge(self, outcomes: &dyn Outcomes) -> Result<(), Verdict> {
+    pub(super) fn judge(mut self, outcomes: &dyn Ends) -> Result<(), Verdict> {
+        let elsewhere = std::mem::take(&mut self.grounds.elsewhere);
+        let result = self.judge_all(&elsewhere.and(outcomes));
+        result.map_err(|verdict| verdict.seen_from(&elsewhere))
+    }
+
+    fn judge_all(self, outcomes: &dyn Ends) -> Result<(), Verdict> {
         if !outcomes.are_whole() {
             return Err(self.failure(outcomes));
         }
@@ -79,7 +90,7 @@ impl Findings {
     }
 
     /// Why a run failed in which not every rank returned.
-    fn failure(mut self, outcomes: &dyn Outcomes) -> Verdict {
+    fn failure(mut self, outcomes: &dyn Ends) -> Verdict {
         match self.grounds.followed.take() {
             Some(Cause::Mismatch(mismatch)) => return Verdict::Mismatch(mismatch),
             Some(Cause::Deadlock(deadlock)) => return self.deadlock(deadlock),
@@ -112,7 +123,7 @@ impl Findings {
         }))
     }
 
-    fn blame(mut self, rank: Rank, outcomes: &dyn Outcomes) -> Verdict {
+    fn blame(mut self, rank: Rank, outcomes: &dyn Ends) -> Verdict {
         let mut ends = outcomes.ends().enumerate();
         let needed_by = ends
             .find(|(other, end)| *other != rank && *end == End::Failed)
@@ -125,6 +136,28 @@ impl Findings {
             rank,
             needed_by,
             lost: self.lost,
+            first: 0,
+            far: None,
         }
+    }
+}
+
+impl Verdict {
+    /// The verdict, with what is known of the ranks of other processes.
+    fn seen_from(mut self, elsewhere: &Elsewhere) -> Verdict {
+        if let Verdict::Blame {
+            rank,
+            needed_by,
+            first,
+            far,
+            ..
+        } = &mut self
+        {
+            *first = elsewhere.first;
+            *far = elsewhere.far(*rank).cloned();
+            // The error of a rank of another process is not here.
+            *needed_by = needed_by.filter(|rank| elsewhere.far(*rank).is_none());
+        }
+        self
     }
 }

@@ -42,7 +42,7 @@ impl<'c, T: Element> SendParts<'c, T> {
     pub fn new(comm: &'c Comm, to: Rank, tag: u32, parts: usize, buf: Vec<T>) -> Result<Self> {
         let show = || Name { to, tag }.to_string();
         let cut = comm.op(Location::caller(), &show, || {
-            comm.check_rank("the receiver", to)?;
+            comm.check_near_receiver("a partitioned message", to)?;
             Cut::new(parts, buf.len())
         })?;
         let sending = Sending {

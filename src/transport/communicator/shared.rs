@@ -29,6 +29,9 @@ pub(crate) struct CommShared {
     pub context: u32,
     pub members: Members,
     pub origin: Arc<Origin>,
+    /// Whether some members are in other processes than others.
+    #[cfg(feature = "mpi")]
+    pub(in crate::transport) spans: bool,
     /// The members' endpoints, in the same order.
     pub(in crate::transport) endpoints: Box<[Arc<Endpoint>]>,
     pub gate: Gate,
@@ -58,8 +61,12 @@ impl CommShared {
         members: Members,
         origin: Arc<Origin>,
         all: &[Arc<Endpoint>],
+        spans: bool,
     ) -> Arc<CommShared> {
+        debug_assert!(cfg!(feature = "mpi") || !spans, "there is one process");
         Arc::new(CommShared {
+            #[cfg(feature = "mpi")]
+            spans,
             context,
             origin,
             endpoints: members.iter().map(|rank| all[rank].clone()).collect(),

@@ -228,7 +228,10 @@ impl Fabric {
             note: (!cycle.contains(&rank)).then(|| self.note(registry, &wait.needs)),
             needs_buffer: wait.needs_buffer,
         };
-        let others = registry.entries.len() - stuck.len() - registry.ended;
+        let others = match self.is_silent() {
+            true => 0,
+            false => registry.entries.len() - stuck.len() - registry.ended,
+        };
         let deadlock = Arc::new(Deadlock {
             stuck: rows.map(row).collect(),
             others,
@@ -320,6 +323,7 @@ impl Fabric {
         if sleeper.is_gone(run) {
             return;
         }
+        self.tell_end(rank, &Gone::Returned, None, None);
         sleeper.depart(run);
         // Pairs with the heavy half in `Sleeper::lie_down`, between the increment of `waiting` and the look at the
         // ends.
@@ -339,6 +343,7 @@ impl Fabric {
         site: Option<Arc<str>>,
         follows: Option<Cause>,
     ) {
+        self.tell_end(rank, &why, site.as_ref(), follows.as_ref());
         let mut registry = self.open_registry();
         if registry.entries[rank].end.is_some() {
             return;
@@ -377,6 +382,7 @@ impl Fabric {
     pub(crate) fn break_comm(&self, comm: &Arc<CommShared>, error: &Error, rank: Rank) {
         comm.cause.get_or_init(|| Cause::of(error, rank));
         self.wake_if(&self.open_registry(), |wait| wait.is_in(comm));
+        self.tell_broken(comm, error, rank);
     }
 
     /// Revokes a communicator, which ends everything on it, and wakes all members inside any call on it.

@@ -135,14 +135,16 @@ impl Fabric {
     pub(crate) fn to_come(&self, comm: &CommShared, number: u32) -> Vec<Rank> {
         let comes =
             |rank: &Rank| self.is_there(*rank) && !self.has_passed(*rank, comm.context, number);
-        comm.members.iter().filter(comes).collect()
+        let near = comm.members.iter().filter(|rank| !self.is_far(*rank));
+        near.filter(comes).collect()
     }
 
     /// Every member's call of this number, and the members that have returned without one.
     fn missed_call(&self, comm: &CommShared, number: u32) -> Missed {
         let context = comm.context;
         let (mut made, mut without) = (Vec::new(), Vec::new());
-        for rank in comm.members.iter() {
+        // What far ranks have called is not known here.
+        for rank in comm.members.iter().filter(|rank| !self.is_far(*rank)) {
             if let Some(call) = self.call_of(rank, context, number) {
                 made.push((rank, call));
             } else if !self.has_passed(rank, context, number) && self.has_returned(rank) {

@@ -39,6 +39,7 @@ impl Fabric {
         match (&registry.entries[rank], own) {
             (_, Some((me, mine))) if rank == me => waiting(mine),
             (RankEntry { end: Some(end), .. }, _) => ended(&end.why),
+            _ if self.is_far(rank) => "in another process".into(),
             (
                 RankEntry {
                     wait: Some(wait), ..

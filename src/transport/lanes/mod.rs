@@ -68,6 +68,9 @@ impl Books {
 pub(crate) enum Ends {
     Slots(SlotLanes),
     Channels(Box<OutOfLine>),
+    /// Those of a communicator with members in other processes.
+    #[cfg(feature = "mpi")]
+    Spread(Box<dyn Lanes + Send>),
 }
 
 impl Ends {
@@ -76,6 +79,8 @@ impl Ends {
         match self {
             Ends::Slots(lanes) => lanes.traffic(),
             Ends::Channels(_) => (0, 0),
+            #[cfg(feature = "mpi")]
+            Ends::Spread(_) => (0, 0),
         }
     }
 }
@@ -111,6 +116,8 @@ impl Lanes for Ends {
         match self {
             Ends::Slots(lanes) => lanes.has_room(to),
             Ends::Channels(lanes) => lanes.has_room(to),
+            #[cfg(feature = "mpi")]
+            Ends::Spread(lanes) => lanes.has_room(to),
         }
     }
 
@@ -119,6 +126,8 @@ impl Lanes for Ends {
         match self {
             Ends::Slots(lanes) => lanes.post(to, head, data),
             Ends::Channels(lanes) => lanes.post(to, head, data),
+            #[cfg(feature = "mpi")]
+            Ends::Spread(lanes) => lanes.post(to, head, data),
         }
     }
 
@@ -126,6 +135,8 @@ impl Lanes for Ends {
         match self {
             Ends::Slots(lanes) => lanes.post_packet(to, packet),
             Ends::Channels(lanes) => lanes.post_packet(to, packet),
+            #[cfg(feature = "mpi")]
+            Ends::Spread(lanes) => lanes.post_packet(to, packet),
         }
     }
 
@@ -134,6 +145,8 @@ impl Lanes for Ends {
         match self {
             Ends::Slots(lanes) => lanes.take(from, place),
             Ends::Channels(lanes) => lanes.take(from, place),
+            #[cfg(feature = "mpi")]
+            Ends::Spread(lanes) => lanes.take(from, place),
         }
     }
 }

@@ -198,6 +198,7 @@ impl Port {
 
     /// Yields after a look that found nothing, if the live ranks do not all fit on the CPUs.
     pub(crate) fn give_turn(&self) {
+        self.pump();
         if self.crowded() {
             yield_now();
         }
@@ -250,10 +251,10 @@ impl Port {
         self.fabric.is_controlled()
     }
 
-    /// Whether messages go through the mailbox alone, each as a packet that owns its contents: over channels, and where
-    /// a chooser orders them.
-    pub(in crate::transport) fn has_one_path(&self) -> bool {
-        self.fabric.is_controlled() || self.fabric.is_over_channels()
+    /// Whether messages to a rank go through the mailbox alone, each as a packet that owns its contents: over channels, and where
+    /// a chooser orders them; and to other processes.
+    pub(in crate::transport) fn has_one_path_to(&self, to: Rank) -> bool {
+        self.fabric.is_controlled() || self.fabric.is_over_channels() || self.fabric.is_far(to)
     }
 
     /// Waits for a message in a controlled world.

@@ -105,6 +105,7 @@ impl Port {
     pub(crate) fn posts_at_once(&self, to: Rank, data: Elements<'_>) -> bool {
         Packet::fits(data)
             || self.fabric.is_over_channels()
+            || self.fabric.is_far(to)
             || self.fast_box.borrow().has_room(to, data)
     }
 
@@ -130,7 +131,7 @@ impl Port {
                 there
             }
             Err(packet) => {
-                if to != self.me && !self.has_one_path() {
+                if to != self.me && !self.has_one_path_to(to) {
                     fast_box.goes_by_mailbox(to, &endpoint.fast_box);
                 }
                 self.fabric.post(to, packet)
@@ -154,7 +155,7 @@ impl Port {
         data: Elements<'_>,
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
-        if to == self.me || self.crowded() || self.has_one_path() {
+        if to == self.me || self.crowded() || self.has_one_path_to(to) {
             let packet = Packet::copy_of(head, data);
             let there = self.post(to, packet, data.size());
             return Ok((meanwhile()?, there));

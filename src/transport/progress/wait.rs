@@ -261,11 +261,15 @@ impl Port {
         look: &mut impl FnMut() -> Option<R>,
     ) -> Option<R> {
         let spins = match PATIENT {
-            true if self.crowded() => return look(),
+            true if self.crowded() => {
+                self.pump();
+                return look();
+            }
             true => budget.get(),
             false => 0,
         };
         for _ in 0..spins {
+            self.pump();
             if let Some(found) = look() {
                 budget.set((budget.get() * 2).min(SPINS));
                 return Some(found);
@@ -297,11 +301,12 @@ impl Port {
     ) -> bool {
         self.recorder.catch_up();
         if let Some(spots) = self.fabric.settings.spots.as_ref().filter(|_| PATIENT) {
-            spots.part(self.me);
+            spots.part(self.me - self.fabric.near().start);
         }
         let mut turns = 0;
         while PATIENT && (turns < YIELDS || start.elapsed() < time) {
             yield_now();
+            self.pump();
             if look() {
                 return true;
             }
@@ -317,12 +322,20 @@ impl Port {
         let since = Instant::now();
         let begun = self.begun_by_all();
         crate::transport::Tally::add(&self.endpoint.tally.sleeps, 1);
+        let mut naps = 0;
         loop {
+            self.pump();
             let describe = &mut || self.describe(reason, since, &begun);
             if self.fabric.lie_down(self.me, describe, look)? {
                 return Ok(());
             }
-            match self.limit(reason, since) {
+            if let Some(error) = self.fabric.silenced(self.me) {
+                self.fabric.get_up(self.me);
+                return Err(error);
+            }
+            let nap = self.nap(naps);
+            naps += 1;
+            match self.limit(reason, since).into_iter().chain(nap).min() {
                 Some(limit) => self.parker.park_deadline(limit),
                 None => self.parker.park(),
             }

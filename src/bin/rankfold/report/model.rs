@@ -2,7 +2,7 @@
 
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::cost::{Model, simple_exchange};
-use rankfold::draw::Spread;
+use rankfold::draw::Intervals;
 use rankfold::measure::{self, Measured, Run, Type, median, sorted};
 use rankfold::simulate::MachineModel;
 
@@ -35,7 +35,7 @@ pub struct Series {
     pub algorithm: String,
     pub points: Vec<(f64, f64, f64)>,
     /// The intervals of the measured medians, by bytes.
-    pub spread: Spread,
+    pub spread: Intervals,
 }
 
 impl Series {

@@ -1,0 +1,106 @@
+//! What a call needs whose ranks are in several processes: the carrier of its messages, and the refusal of what cannot
+//! leave the process. Everything is refused before anything is sent.
+
+use super::Comm;
+use crate::Rank;
+use crate::error::{Error, ErrorKind, Result};
+use crate::names::Transport;
+use crate::op::Element;
+use crate::op::elements::Info;
+use crate::transport::communicator::call::{Call, Verb};
+
+impl Comm {
+    /// What carries the messages of collectives: packets alone, if some ranks are in other processes.
+    #[inline]
+    pub(crate) fn carrier(&self) -> Transport {
+        match self.shared.spans() {
+            true => Transport::Channels,
+            false => self.fabric().settings.transport,
+        }
+    }
+
+    /// Whether collectives go over packets alone.
+    #[inline]
+    pub(crate) fn is_over_channels(&self) -> bool {
+        self.carrier() == Transport::Channels
+    }
+
+    /// Whether there are more ranks than CPUs, as far as that matters to the choice of an algorithm, which must be the
+    /// same in all processes.
+    #[inline]
+    pub(crate) fn is_crowded(&self) -> bool {
+        !self.shared.spans() && self.fabric().is_crowded()
+    }
+
+    /// Refuses a collective that ranks of several processes cannot make together.
+    #[inline]
+    pub(crate) fn check_spread(&self, call: &Call) -> Result<()> {
+        match self.shared.spans() {
+            true => self.check_spread_call(call),
+            false => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn check_spread_call(&self, call: &Call) -> Result<()> {
+        use Verb::{Collective, Dup, RunSchedule, Split, Started};
+        if !matches!(
+            call.verb,
+            Collective(_) | Started(_) | RunSchedule | Dup | Split
+        ) {
+            return Err(self.only_within("this call"));
+        }
+        call.info.map_or(Ok(()), |info| self.check_plain(info))
+    }
+
+    /// Checks that there is a rank `to`, and that elements of this type can be sent to it.
+    #[inline]
+    pub(crate) fn check_receiver<T: Element>(&self, to: Rank) -> Result<()> {
+        self.check_peer("the receiver", to)?;
+        match self.is_elsewhere(to) {
+            true => self.check_plain(Info::of::<T>()),
+            false => Ok(()),
+        }
+    }
+
+    /// Checks that there is a rank `to` in this process, as `what` needs.
+    #[inline]
+    pub(crate) fn check_near_receiver(&self, what: &str, to: Rank) -> Result<()> {
+        self.check_peer("the receiver", to)?;
+        match self.is_elsewhere(to) {
+            true => Err(self.only_within(what)),
+            false => Ok(()),
+        }
+    }
+
+    /// Refuses `what` if some ranks are in other processes.
+    pub(crate) fn check_within(&self, what: &str) -> Result<()> {
+        match self.shared.spans() {
+            true => Err(self.only_within(what)),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether a rank of this communicator is in another process.
+    #[inline]
+    pub(crate) fn is_elsewhere(&self, rank: Rank) -> bool {
+        self.shared.spans() && self.fabric().is_far(self.world_rank(rank))
+    }
+
+    #[cold]
+    fn check_plain(&self, info: &'static Info) -> Result<()> {
+        match self.fabric().may_leave(info) {
+            true => Ok(()),
+            false => Err(Error::new(ErrorKind::NotPlain {
+                type_name: info.name(),
+            })),
+        }
+    }
+
+    #[cold]
+    fn only_within(&self, what: &str) -> Error {
+        Error::usage(format!(
+            "{what} is for ranks of one process, and here are ranks of others"
+        ))
+    }
+}

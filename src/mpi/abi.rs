@@ -1,0 +1,41 @@
+//! The binary interfaces of MPI libraries: handles, constants, and where a status keeps what.
+//!
+//! All handles are kept as `usize`. Where a library has handles of 32 bits, they are the low half, which is what it reads
+//! of a register, and what it writes into a word of memory that was zero: on a little-endian machine.
+
+/// Room for any library's status, in words of 32 bits.
+pub(super) type Status = [i32; 16];
+
+/// What differs.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Abi {
+    pub world: usize,
+    pub byte: usize,
+    pub errors_return: usize,
+    pub any_source: i32,
+    pub any_tag: i32,
+    /// Where in a status the source is; the tag follows it.
+    pub source: usize,
+}
+
+/// The interface of MPICH, and of the libraries that share it: Intel MPI, MVAPICH, Cray MPT.
+pub(super) const MPICH: Abi = Abi {
+    world: 0x4400_0000,
+    byte: 0x4c00_010d,
+    errors_return: 0x5400_0001,
+    any_source: -2,
+    any_tag: -1,
+    source: 2,
+};
+
+/// The interface of Open MPI, whose handles are addresses of objects in the library.
+pub(super) const fn open_mpi(world: usize, byte: usize, errors_return: usize) -> Abi {
+    Abi {
+        world,
+        byte,
+        errors_return,
+        any_source: -1,
+        any_tag: -1,
+        source: 0,
+    }
+}

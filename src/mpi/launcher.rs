@@ -1,0 +1,82 @@
+//! Which MPI has started this process, by the environment that its launcher sets.
+
+use std::env;
+
+/// What the environment says of the launcher.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Launched {
+    /// The names under which the launcher's own library may be found, in this order.
+    pub(crate) libraries: Vec<String>,
+    /// The number of processes that were started together, if it is known.
+    pub(crate) processes: Option<usize>,
+}
+
+/// The variable that names the library, or is `off`.
+const CHOICE: &str = "RANKFOLD_MPI";
+
+/// The launcher of this process; `None` if it was started alone, or if `RANKFOLD_MPI` is `off`.
+pub(crate) fn launched() -> Option<Launched> {
+    launched_by(&|name| env::var(name).ok())
+}
+
+fn launched_by(variable: &dyn Fn(&str) -> Option<String>) -> Option<Launched> {
+    let chosen = variable(CHOICE);
+    if chosen.as_deref() == Some("off") {
+        return None;
+    }
+    let is_set = |names: &[&str]| names.iter().any(|name| variable(name).is_some());
+    let number = |name| variable(name)?.parse().ok();
+    let (own, processes) = if is_set(&["OMPI_COMM_WORLD_SIZE", "PMIX_RANK"]) {
+        (
+            ["libmpi.so.40", "libmpi.so"],
+            number("OMPI_COMM_WORLD_SIZE"),
+        )
+    } else if is_set(&["PMI_SIZE", "PMI_RANK", "PMI_FD"]) {
+        (["libmpich.so.12", "libmpi.so.12"], number("PMI_SIZE"))
+    } else {
+        return None;
+    };
+    let libraries = match chosen {
+        Some(path) => vec![path],
+        None => own.map(String::from).to_vec(),
+    };
+    Some(Launched {
+        libraries,
+        processes,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(environment: &[(&str, &str)]) -> Option<(String, Option<usize>)> {
+        let variable = |name: &str| {
+            let found = environment.iter().find(|(other, _)| *other == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        let launched = launched_by(&variable)?;
+        Some((launched.libraries[0].clone(), launched.processes))
+    }
+
+    #[test]
+    fn the_environment_names_the_launcher() {
+        let library = |name: &str, processes| Some((name.to_owned(), processes));
+        assert_eq!(found(&[]), None);
+        assert_eq!(
+            found(&[("RANKFOLD_MPI", "libmpi.so.40")]),
+            None,
+            "no launcher"
+        );
+        let open = ("OMPI_COMM_WORLD_SIZE", "3");
+        assert_eq!(found(&[open]), library("libmpi.so.40", Some(3)));
+        assert_eq!(found(&[("PMIX_RANK", "0")]), library("libmpi.so.40", None));
+        assert_eq!(found(&[open, ("RANKFOLD_MPI", "off")]), None);
+        assert_eq!(
+            found(&[open, ("RANKFOLD_MPI", "/x.so")]),
+            library("/x.so", Some(3))
+        );
+        let mpich = [("PMI_SIZE", "2"), ("PMI_RANK", "1")];
+        assert_eq!(found(&mpich), library("libmpich.so.12", Some(2)));
+    }
+}

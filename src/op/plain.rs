@@ -1,0 +1,196 @@
+//! [`Plain`]: elements that mean the same in another process, and the numbers by which processes name their types.
+#![allow(unsafe_code)]
+
+use std::any::TypeId;
+use std::collections::HashMap;
+use std::sync::{OnceLock, RwLock};
+
+use super::Element;
+use super::elements::Info;
+use super::exact::summand::Summand;
+use super::{ExactDot, ExactSum};
+
+/// Elements that may be sent to another process: their bytes mean the same there.
+///
+/// Numbers, `bool` and `char` are plain, and arrays and pairs of what is plain. Numbers, their arrays of up to 8, 16, 32
+/// and 64, and their pairs with themselves and with places (`(f64, usize)`) are known to every program;
+/// [`World::plain`](crate::World::plain) makes any other type known.
+///
+/// # Safety
+///
+/// No value of the type has a pointer, a reference, or anything else that only its own process understands; its
+/// alignment is at most 16; and all processes of the program are built from the same source by the same compiler.
+///
+/// # Examples
+///
+/// ```
+/// use rankfold::{Plain, World};
+///
+/// #[derive(Clone, Copy)]
+/// struct Particle {
+///     place: [f64; 3],
+///     mass: f64,
+/// }
+/// // SAFETY: four numbers.
+/// unsafe impl Plain for Particle {}
+///
+/// World::new(2).plain::<Particle>().run(|comm| comm.barrier())?;
+/// # Ok::<(), rankfold::WorldError>(())
+/// ```
+pub unsafe trait Plain: Element {}
+
+// SAFETY: no bytes.
+unsafe impl Plain for () {}
+// SAFETY: plain elements one after another.
+unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
+// SAFETY: two plain elements.
+unsafe impl<A: Plain, B: Plain> Plain for (A, B) {}
+
+// SAFETY: numbers, and a value of a few bits.
+unsafe impl Plain for ExactSum {}
+// SAFETY: as above.
+unsafe impl Plain for ExactDot {}
+
+macro_rules! numbers {
+    ($($number:ty)*) => {
+        $(
+            // SAFETY: a number, or a value of a few bits.
+            unsafe impl Plain for $number {}
+        )*
+
+        /// The types that every program knows.
+        fn known() -> Types {
+            let mut types = Types::default();
+            types.insert(Info::of::<()>());
+            $(types.insert_forms::<$number>();)*
+            for exact in [Info::of::<ExactSum>(), Info::of::<ExactDot>()] {
+                types.insert(exact);
+            }
+            // What ranks exchange in a reduction by `SumExact`.
+            types.insert(Info::of::<<f32 as Summand>::Wide>());
+            types.insert(Info::of::<<f64 as Summand>::Wide>());
+            types
+        }
+    };
+}
+
+numbers! { u8 u16 u32 u64 u128 usize i8 i16 i32 i64 i128 isize f32 f64 bool char }
+
+/// The types that this process knows, and their numbers.
+#[derive(Default)]
+struct Types {
+    by_number: HashMap<u64, &'static Info>,
+    by_type: HashMap<TypeId, u64>,
+}
+
+impl Types {
+    /// Adds a type. Returns whether no other type has its number.
+    fn insert(&mut self, info: &'static Info) -> bool {
+        let number = number(info);
+        let known = *self.by_number.entry(number).or_insert(info);
+        let is_alone = known.is(info);
+        if is_alone {
+            self.by_type.insert(info.id(), number);
+        }
+        is_alone
+    }
+
+    /// Adds a number type, and arrays and pairs of it.
+    fn insert_forms<T: Plain>(&mut self) {
+        let arrays = [
+            Info::of::<[T; 1]>(),
+            Info::of::<[T; 2]>(),
+            Info::of::<[T; 3]>(),
+            Info::of::<[T; 4]>(),
+            Info::of::<[T; 5]>(),
+            Info::of::<[T; 6]>(),
+            Info::of::<[T; 7]>(),
+            Info::of::<[T; 8]>(),
+            Info::of::<[T; 16]>(),
+            Info::of::<[T; 32]>(),
+            Info::of::<[T; 64]>(),
+        ];
+        let pairs = [
+            Info::of::<(T, T)>(),
+            Info::of::<(T, usize)>(),
+            Info::of::<(T, u64)>(),
+            Info::of::<(T, u32)>(),
+            Info::of::<(T, i32)>(),
+        ];
+        self.insert(Info::of::<T>());
+        for info in arrays.into_iter().chain(pairs) {
+            self.insert(info);
+        }
+    }
+}
+
+/// The number of a type, alike in all processes: a hash of its name, size and alignment.
+fn number(info: &'static Info) -> u64 {
+    let layout = [info.size() as u64, info.align() as u64];
+    let layout = layout.iter().flat_map(|number| number.to_le_bytes());
+    let bytes = info.name().bytes().chain(layout);
+    // FNV-1a.
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn types() -> &'static RwLock<Types> {
+    static TYPES: OnceLock<RwLock<Types>> = OnceLock::new();
+    TYPES.get_or_init(|| RwLock::new(known()))
+}
+
+/// Makes a type known.
+///
+/// # Panics
+///
+/// If its alignment is more than 16, or if a type that is known has the same number.
+pub(crate) fn know<T: Plain>() {
+    let info = Info::of::<T>();
+    assert!(
+        info.align() <= 16,
+        "{} is aligned to more than 16 bytes",
+        info.name()
+    );
+    let alone = types().write().is_ok_and(|mut types| types.insert(info));
+    assert!(
+        alone,
+        "{} cannot be told from another plain type",
+        info.name()
+    );
+}
+
+/// The number of a type that is known.
+pub(crate) fn number_of(info: &'static Info) -> Option<u64> {
+    types().read().ok()?.by_type.get(&info.id()).copied()
+}
+
+/// The type with this number.
+pub(crate) fn type_of(number: u64) -> Option<&'static Info> {
+    types().read().ok()?.by_number.get(&number).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_arrays_and_pairs_are_known_and_other_types_once_they_are_made_known() {
+        #[derive(Clone, Copy)]
+        struct Own;
+        // SAFETY: no bytes.
+        unsafe impl Plain for Own {}
+        let is_known = |info: &'static Info| {
+            let number = number_of(info);
+            number.is_some_and(|number| type_of(number).is_some_and(|other| other.is(info)))
+        };
+        assert!(is_known(Info::of::<f64>()));
+        assert!(is_known(Info::of::<[u8; 8]>()));
+        assert!(is_known(Info::of::<(f32, usize)>()));
+        assert!(!is_known(Info::of::<&'static str>()));
+        assert!(!is_known(Info::of::<Own>()));
+        know::<Own>();
+        know::<Own>();
+        assert!(is_known(Info::of::<Own>()));
+    }
+}

@@ -1,0 +1,166 @@
+//! What becomes of what arrives from other processes.
+
+use super::far::Far;
+use super::notes::{End, Reader};
+use super::wire::{self, Envelope, Kind};
+use crate::Rank;
+use crate::error::{Cause, Gone};
+use crate::mpi::Message;
+use crate::transport::Fabric;
+
+impl Far {
+    /// Takes in what has arrived.
+    pub(super) fn pump(&self, fabric: &Fabric) {
+        self.poll(Some(fabric));
+    }
+
+    /// The same; what is for ranks is dropped where there is no fabric.
+    pub(super) fn poll(&self, fabric: Option<&Fabric>) {
+        let arrived = &mut |from, message| self.arrived(fabric, from, message);
+        if let Err(error) = self.session.processes.poll(arrived) {
+            let why = Gone::Failed(format!("its process cannot be reached: {error}").into());
+            for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
+                self.end(fabric, rank, why.clone());
+            }
+        }
+    }
+
+    /// Delivers the messages that have arrived before this world was opened here, and learns which processes have
+    /// exited.
+    pub(in crate::transport) fn begin(&self, fabric: &Fabric) {
+        for (from, message) in self.session.take_early() {
+            self.arrived(Some(fabric), from, message);
+        }
+        let processes = 0..self.process().1;
+        for gone in processes.filter(|process| self.session.has_left(*process)) {
+            self.leaves(Some(fabric), gone);
+        }
+    }
+
+    fn arrived(&self, fabric: Option<&Fabric>, from: usize, message: Message) {
+        let Some((envelope, contents)) = Envelope::open(&message) else {
+            return;
+        };
+        match envelope.kind {
+            Kind::Bye => {
+                self.session.leaves(from);
+                self.leaves(fabric, from);
+            }
+            _ if envelope.world > self.world => self.session.keep(from, message),
+            // Of a world that is over.
+            _ if envelope.world < self.world => {}
+            Kind::Silence => {
+                if let Some(say) = Reader(contents).say() {
+                    self.silence.lock().hear(from, say);
+                }
+            }
+            _ => {
+                self.take(fabric, from, &envelope, contents);
+                self.has_received();
+            }
+        }
+    }
+
+    fn take(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, contents: &[u8]) {
+        match envelope.kind {
+            Kind::End => self.take_end(fabric, contents),
+            Kind::Broken => self.take_broken(fabric, contents),
+            _ => self.deliver(fabric, from, envelope, contents),
+        }
+    }
+
+    fn deliver(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, contents: &[u8]) {
+        let Some(fabric) = fabric.filter(|_| self.near.contains(&envelope.to)) else {
+            return;
+        };
+        let Some(packet) = wire::packet(envelope, contents) else {
+            // As good as no message: the ranks that it was meant for must not wait.
+            let why =
+                "it has sent elements of a type that this process does not know: see World::plain";
+            let why = Gone::Failed(why.into());
+            self.ranks_of(from)
+                .for_each(|rank| self.end(Some(fabric), rank, why.clone()));
+            return;
+        };
+        let endpoint = &fabric.endpoints[envelope.to];
+        match envelope.kind {
+            Kind::Lane => {
+                let key = (packet.head.context(), packet.source());
+                let mut lanes = self.lanes[envelope.to - self.near.start].lock();
+                lanes.entry(key).or_default().push_back(packet);
+            }
+            // The receiving end lives as long as the endpoint, so a send cannot fail.
+            _ => _ = endpoint.mail.send(packet),
+        }
+        endpoint.sleeper.rouse();
+    }
+
+    fn take_end(&self, fabric: Option<&Fabric>, note: &[u8]) {
+        let Some(end) = Reader(note).end().filter(|end| end.rank < self.ranks()) else {
+            return;
+        };
+        let mut silence = self.silence.lock();
+        silence.stuck |= end.silent;
+        if silence.stuck && !silence.told_ranks {
+            self.late.lock().push(end);
+            return;
+        }
+        drop(silence);
+        self.record_end(fabric, end);
+    }
+
+    /// The ranks here know that no rank can move, or have ended: records the ends that were heard of meanwhile.
+    pub(super) fn take_late_ends(&self, fabric: Option<&Fabric>) {
+        self.silence.lock().told_ranks = true;
+        let late = std::mem::take(&mut *self.late.lock());
+        late.into_iter()
+            .for_each(|end| self.record_end(fabric, end));
+    }
+
+    fn record_end(&self, fabric: Option<&Fabric>, end: End) {
+        let rank = end.rank;
+        if let Some(fabric) = fabric {
+            fabric.record_end(rank, end.why, end.site, end.follows);
+        }
+        self.has_ended(rank);
+    }
+
+    fn take_broken(&self, fabric: Option<&Fabric>, note: &[u8]) {
+        let Some((context, cause)) = Reader(note).broken() else {
+            return;
+        };
+        self.broken
+            .lock()
+            .entry(context)
+            .or_insert_with(|| cause.clone());
+        if let Some(fabric) = fabric {
+            fabric.break_context(context, &cause);
+        }
+    }
+
+    /// The ranks of a process that exits have ended.
+    fn leaves(&self, fabric: Option<&Fabric>, process: usize) {
+        let why = Gone::Failed("its process has exited".into());
+        self.ranks_of(process)
+            .for_each(|rank| self.end(fabric, rank, why.clone()));
+    }
+
+    fn end(&self, fabric: Option<&Fabric>, rank: Rank, why: Gone) {
+        if let Some(fabric) = fabric {
+            fabric.record_end(rank, why, None, None);
+        }
+        self.has_ended(rank);
+    }
+}
+
+impl Fabric {
+    /// Breaks the communicator with this context here, if it is there, for this cause from another process.
+    fn break_context(&self, context: u32, cause: &Cause) {
+        let comms = self.comms();
+        let Some(comm) = comms.iter().find(|comm| comm.context == context) else {
+            return;
+        };
+        comm.cause.get_or_init(|| cause.clone());
+        self.wake_if(&self.open_registry(), |wait| wait.is_in(comm));
+    }
+}

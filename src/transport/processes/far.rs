@@ -1,0 +1,297 @@
+//! The far ranks of one world: where they are, what is sent to them, how the world ends.
+
+use std::collections::{HashMap, VecDeque};
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use parking_lot::Mutex;
+
+use super::notes::{End, Hello, Writer};
+use super::session::{Nap, Session, session};
+use super::silence::{Count, Say, Silence};
+use super::wire::{self, Envelope, Kind};
+use crate::Rank;
+use crate::error::{Cause, Gone};
+use crate::mpi::Launched;
+use crate::op::elements::Elements;
+use crate::transport::communicator::members::Members;
+use crate::transport::memory::head::{CONTEXTS, Head};
+use crate::transport::memory::packet::Packet;
+use crate::transport::trace::origin::Origin;
+use crate::transport::{CommShared, Fabric};
+
+/// The messages that wait in the lanes into one near rank, by context and world rank of their sender.
+pub(super) type Waiting = HashMap<(u32, Rank), VecDeque<Packet>>;
+
+/// The ranks of a world in other processes.
+pub(crate) struct Far {
+    pub(super) session: &'static Session,
+    /// The number of the world among those of the session.
+    pub(super) world: u32,
+    /// The first rank of each process, and the number of all ranks.
+    firsts: Vec<Rank>,
+    pub(crate) near: Range<Rank>,
+    /// The lanes into each near rank.
+    pub(super) lanes: Box<[Mutex<Waiting>]>,
+    /// Why communicators have broken in other processes, by context.
+    pub(super) broken: Mutex<HashMap<u32, Cause>>,
+    /// Communicators that not all near members have taken, and how many have not.
+    adopted: Mutex<HashMap<u32, (Arc<CommShared>, usize)>>,
+    /// Of all ranks: whether a near one has told its end, and whether a far one's end was heard of.
+    ended: Box<[AtomicBool]>,
+    closed: AtomicBool,
+    /// Number of messages sent, and received; those about silence are not counted.
+    sent: AtomicU64,
+    received: AtomicU64,
+    pub(super) silence: Mutex<Silence>,
+    /// Ends that were heard of after silence was proved, until the ranks here know that it was.
+    pub(super) late: Mutex<Vec<End>>,
+}
+
+impl Far {
+    /// Opens a world of `hello.ranks` ranks here, together with all processes. Returns also what each of them brings.
+    pub(crate) fn open(
+        launched: &Launched,
+        hello: &Hello,
+    ) -> Result<(Arc<Far>, Vec<Hello>), String> {
+        let session = session(launched)?;
+        let (world, all) = session.open(hello)?;
+        let mut firsts = vec![0];
+        firsts.extend(all.iter().scan(0, |sum, one| {
+            *sum += one.ranks;
+            Some(*sum)
+        }));
+        let me = session.processes.me;
+        let near = firsts[me]..firsts[me + 1];
+        let total = firsts[all.len()];
+        let far = Far {
+            session,
+            world,
+            lanes: near.clone().map(|_| Mutex::default()).collect(),
+            near,
+            firsts,
+            broken: Mutex::default(),
+            adopted: Mutex::default(),
+            ended: (0..total).map(|_| AtomicBool::new(false)).collect(),
+            closed: AtomicBool::new(false),
+            sent: AtomicU64::new(0),
+            received: AtomicU64::new(0),
+            silence: Mutex::new(Silence::new(me, all.len())),
+            late: Mutex::default(),
+        };
+        Ok((Arc::new(far), all))
+    }
+
+    /// Number of ranks in all processes.
+    pub(crate) fn ranks(&self) -> usize {
+        self.ended.len()
+    }
+
+    /// This process, and how many there are.
+    pub(crate) fn process(&self) -> (usize, usize) {
+        (self.session.processes.me, self.session.processes.count)
+    }
+
+    /// The first context of communicators that this process makes: those of different processes never meet.
+    pub(in crate::transport) fn first_context(&self) -> u32 {
+        let (me, count) = self.process();
+        let bits = count.next_power_of_two().trailing_zeros();
+        let first = (me as u32).checked_shl(32 - bits).unwrap_or(0);
+        first + CONTEXTS
+    }
+
+    /// The process of a rank.
+    pub(super) fn process_of(&self, rank: Rank) -> usize {
+        self.firsts.partition_point(|first| *first <= rank) - 1
+    }
+
+    /// The ranks of a process.
+    pub(super) fn ranks_of(&self, process: usize) -> Range<Rank> {
+        self.firsts[process]..self.firsts[process + 1]
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> {
+        let (me, count) = self.process();
+        (0..count).filter(move |other| *other != me)
+    }
+
+    /// Sends the elements of a packet.
+    pub(super) fn send(&self, fabric: &Fabric, to: Rank, packet: &Packet, kind: Kind) {
+        packet.open_elements(packet.info(), fabric, |elements| {
+            self.send_elements(to, packet.head, elements, kind);
+        });
+    }
+
+    /// Sends elements of a type that may leave the process, which is checked before.
+    pub(super) fn send_elements(&self, to: Rank, head: Head, elements: Elements<'_>, kind: Kind) {
+        match wire::message(kind, self.world, to, head, elements) {
+            Some(message) => {
+                // Relaxed: read once this rank sleeps, under the lock under which it went to sleep.
+                self.sent.fetch_add(1, Ordering::Relaxed);
+                self.session.processes.send(self.process_of(to), message);
+            }
+            None => panic!("{} cannot leave the process", elements.info().name()),
+        }
+    }
+
+    /// Tells the other processes how a near rank has ended, the first time.
+    pub(super) fn tell_end(
+        &self,
+        rank: Rank,
+        why: &Gone,
+        site: Option<&Arc<str>>,
+        follows: Option<&Cause>,
+    ) {
+        // Relaxed: only the flag matters.
+        if !self.near.contains(&rank) || self.ended[rank].swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let end = End {
+            rank,
+            why: why.clone(),
+            site: site.cloned(),
+            follows: follows.cloned(),
+            silent: self.silence.lock().stuck,
+        };
+        self.tell(Kind::End, self.others(), Writer::default().end(&end));
+    }
+
+    /// Tells the processes of the far members that a communicator has broken.
+    pub(super) fn tell_broken(&self, comm: &CommShared, cause: &Cause) {
+        let mut processes: Vec<usize> = comm
+            .members
+            .iter()
+            .map(|rank| self.process_of(rank))
+            .collect();
+        processes.sort_unstable();
+        processes.dedup();
+        processes.retain(|process| *process != self.process().0);
+        let note = Writer::default().broken(comm.context, cause);
+        self.tell(Kind::Broken, processes.into_iter(), note);
+    }
+
+    fn tell(&self, kind: Kind, to: impl Iterator<Item = usize>, note: Writer) {
+        let message = Envelope::of_note(kind, self.world).around(&note.bytes());
+        to.for_each(|process| {
+            if kind != Kind::Silence {
+                // Relaxed: as in `send_elements`.
+                self.sent.fetch_add(1, Ordering::Relaxed);
+            }
+            self.session.processes.send(process, message.clone());
+        });
+    }
+
+    /// Counts a message that was received, after it was delivered.
+    pub(super) fn has_received(&self) {
+        // Relaxed: as in `send_elements`.
+        self.received.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many messages were sent and received. To be read where no near rank sends or takes in.
+    pub(super) fn count(&self) -> Count {
+        // Relaxed: as in `send_elements`.
+        let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        (read(&self.sent), read(&self.received))
+    }
+
+    /// This process was at rest with this count: tells the others what silence needs. Returns whether it is proved that
+    /// no rank can move.
+    pub(super) fn rest(&self, count: Count) -> bool {
+        let (to_first, to_all) = self.silence.lock().rest(count);
+        to_first.into_iter().for_each(|say| self.say(0, say));
+        if let Some(say) = to_all {
+            (0..self.process().1).for_each(|process| self.say(process, say));
+        }
+        self.silence.lock().stuck
+    }
+
+    fn say(&self, to: usize, say: Say) {
+        let (me, _) = self.process();
+        match to == me {
+            true => self.silence.lock().hear(me, say),
+            false => self.tell(Kind::Silence, [to].into_iter(), Writer::default().say(say)),
+        }
+    }
+
+    /// Notes that a far rank's end was heard of.
+    pub(super) fn has_ended(&self, rank: Rank) {
+        // Relaxed: read under the lock of the poll, or again later.
+        self.ended[rank].store(true, Ordering::Relaxed);
+    }
+
+    /// The communicator with this context, for one of its near members.
+    pub(super) fn adopt(
+        &self,
+        fabric: &Fabric,
+        context: u32,
+        members: Members,
+        origin: Arc<Origin>,
+    ) -> Arc<CommShared> {
+        let mut adopted = self.adopted.lock();
+        if let Some((comm, missing)) = adopted.get_mut(&context) {
+            let comm = comm.clone();
+            *missing -= 1;
+            if *missing == 0 {
+                adopted.remove(&context);
+            }
+            return comm;
+        }
+        let others = members
+            .iter()
+            .filter(|rank| self.near.contains(rank))
+            .count()
+            - 1;
+        let comm = fabric.comm_of(context, members, origin);
+        // Looked at after it can be found: what breaks it now is told to it, or is here.
+        if let Some(cause) = self.broken.lock().get(&context) {
+            comm.cause.get_or_init(|| cause.clone());
+        }
+        if others > 0 {
+            adopted.insert(context, (comm.clone(), others));
+        }
+        comm
+    }
+
+    /// The messages in the lanes that were never taken, with their receivers.
+    pub(super) fn left(&self) -> Vec<(Rank, Packet)> {
+        let mut left = Vec::new();
+        for (rank, lanes) in self.near.clone().zip(&self.lanes) {
+            let queues = std::mem::take(&mut *lanes.lock());
+            left.extend(queues.into_values().flatten().map(|packet| (rank, packet)));
+        }
+        left
+    }
+
+    /// Waits until all ranks of all processes have ended, and all that was sent has left; the ends of near ranks were
+    /// told, or are now. What still arrives goes to `fabric`, if there is one.
+    pub(crate) fn close(&self, fabric: Option<&Fabric>) {
+        // Relaxed: only the flag matters.
+        if self.closed.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let why = Gone::Failed("its world could not start".into());
+        self.near
+            .clone()
+            .for_each(|rank| self.tell_end(rank, &why, None, None));
+        let mut nap = Nap::default();
+        // Relaxed: set by this thread, or read again.
+        let all_ended = || self.ended.iter().all(|ended| ended.load(Ordering::Relaxed));
+        while !all_ended() || !self.session.processes.has_sent_all() {
+            self.poll(fabric);
+            // All near ranks have ended.
+            self.rest(self.count());
+            self.take_late_ends(fabric);
+            nap.pass();
+        }
+        self.adopted.lock().clear();
+        self.session.close();
+    }
+}
+
+impl Drop for Far {
+    /// A world that could not start is closed all the same: other processes wait for its ranks.
+    fn drop(&mut self) {
+        self.close(None);
+    }
+}

@@ -1,0 +1,225 @@
+//! Ranks of other processes, as the ranks of this one see them.
+//!
+//! All ranks of a world are numbered over its processes, and each has an endpoint here. That of a *far* rank, one of
+//! another process, gets no message: a post to it becomes a message between processes ([`wire`]). What arrives is put,
+//! in order of arrival, into the mailbox or the lane of its *near* receiver, so that matching, order, probes and requests
+//! are the same as between threads. The ends of far ranks are recorded like those of near ones, and a far rank that has
+//! not ended counts as running: so failures reach the ranks that wait, and a deadlock of near ranks is found.
+//!
+//! - `session`: the processes, from the first world to the exit; `wire`: messages as bytes; `notes`: what processes tell
+//!   each other besides
+//! - `silence`: when no rank of any process can move
+//! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
+//!   with far members
+//!
+//! A rank takes in what has arrived in the one wait loop, and when it tests or makes progress ([`Fabric::pump`]). So it
+//! does for all near ranks. The loop's last stage sleeps for a millisecond at most in a world with far ranks, as nothing
+//! of another process wakes a thread here.
+
+mod arrival;
+mod far;
+mod notes;
+mod session;
+mod silence;
+mod spread_lanes;
+mod wire;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+pub(crate) use far::Far;
+pub(crate) use notes::Hello;
+use spread_lanes::SpreadLanes;
+
+use crate::Rank;
+use crate::error::{Cause, Error, Gone};
+use crate::op::elements::Info;
+use crate::op::plain;
+use crate::transport::communicator::members::Members;
+use crate::transport::deadlock::registry::Registry;
+use crate::transport::lanes::lane::Lanes;
+use crate::transport::memory::packet::Packet;
+use crate::transport::port::Port;
+use crate::transport::trace::origin::Origin;
+use crate::transport::{CommShared, Fabric};
+
+impl Fabric {
+    /// The ranks of this process.
+    pub(crate) fn near(&self) -> Range<Rank> {
+        let all = 0..self.endpoints.len();
+        self.far.as_ref().map_or(all, |far| far.near.clone())
+    }
+
+    /// Whether a rank is in another process.
+    #[inline]
+    pub(crate) fn is_far(&self, rank: Rank) -> bool {
+        self.far
+            .as_ref()
+            .is_some_and(|far| !far.near.contains(&rank))
+    }
+
+    /// This process, and how many there are.
+    pub(crate) fn process(&self) -> (usize, usize) {
+        self.far.as_ref().map_or((0, 1), |far| far.process())
+    }
+
+    /// The process of a rank.
+    pub(crate) fn process_of(&self, rank: Rank) -> usize {
+        self.far.as_ref().map_or(0, |far| far.process_of(rank))
+    }
+
+    /// Whether elements of this type may leave the process.
+    pub(crate) fn may_leave(&self, info: &'static Info) -> bool {
+        plain::number_of(info).is_some()
+    }
+
+    /// Takes in what has arrived from other processes.
+    #[inline]
+    pub(crate) fn pump(&self) {
+        if let Some(far) = &self.far {
+            far.pump(self);
+        }
+    }
+
+    /// A rank has gone to sleep. The error if no rank of any process can move any more: all that sleep here are told.
+    pub(in crate::transport) fn silenced(&self, me: Rank) -> Option<Error> {
+        let far = self.far.as_ref()?;
+        let count = self.count_at_rest(far, &self.open_registry())?;
+        // Not under the registry's lock: what arrives is taken in under the lock of MPI, and may open the registry.
+        if !far.rest(count) {
+            return None;
+        }
+        let mut registry = self.open_registry();
+        // If another rank looks at this moment, this one finds it asleep later.
+        self.count_at_rest(far, &registry)?;
+        let asleep: Vec<Rank> = self
+            .near()
+            .filter(|rank| registry.end(*rank).is_none())
+            .collect();
+        let cause = self.deadlock(&mut registry, &asleep, Vec::new());
+        let error = self.sentence(&mut registry, me, (cause, asleep));
+        drop(registry);
+        far.take_late_ends(Some(self));
+        error
+    }
+
+    /// Whether it is proved that no rank of any process can move.
+    pub(in crate::transport) fn is_silent(&self) -> bool {
+        self.far
+            .as_ref()
+            .is_some_and(|far| far.silence.lock().stuck)
+    }
+
+    /// The count of this process, if all its ranks are at rest.
+    fn count_at_rest(&self, far: &Far, registry: &Registry) -> Option<silence::Count> {
+        let is_at_rest = |rank: Rank| {
+            let asleep = || self.endpoints[rank].sleeper.asleep();
+            registry.is_at_rest(rank, asleep) && !registry.wakes_by_itself(rank)
+        };
+        self.near().all(is_at_rest).then(|| far.count())
+    }
+
+    /// Posts a packet of plain elements to a far rank. Returns whether the rank had not ended before.
+    #[cold]
+    pub(in crate::transport) fn post_far(&self, to: Rank, packet: &Packet) -> bool {
+        let there = self.is_there(to);
+        if let Some(far) = &self.far {
+            far.send(self, to, packet, wire::Kind::Mail);
+        }
+        there
+    }
+
+    /// Tells the other processes how a near rank has ended.
+    pub(in crate::transport) fn tell_end(
+        &self,
+        rank: Rank,
+        why: &Gone,
+        site: Option<&Arc<str>>,
+        follows: Option<&Cause>,
+    ) {
+        if let Some(far) = &self.far {
+            far.tell_end(rank, why, site, follows);
+        }
+    }
+
+    /// Tells the other processes that a communicator has broken.
+    pub(in crate::transport) fn tell_broken(&self, comm: &CommShared, error: &Error, rank: Rank) {
+        if let Some(far) = self.far.as_ref().filter(|_| comm.spans) {
+            far.tell_broken(comm, &notes::cause_of(error, rank));
+        }
+    }
+
+    /// Whether some of these members are far.
+    pub(in crate::transport) fn spans(&self, members: &Members) -> bool {
+        self.far.is_some() && members.iter().any(|rank| self.is_far(rank))
+    }
+
+    /// A near rank's ends of the lanes of a communicator with far members, in which it has the number `me`.
+    pub(crate) fn spread_lanes(
+        self: &Arc<Self>,
+        comm: &Arc<CommShared>,
+        me: Rank,
+    ) -> Box<dyn Lanes + Send> {
+        Box::new(SpreadLanes::new(self.clone(), comm.clone(), me))
+    }
+
+    /// The communicator with this context, for one of its near members: made by the first of them that asks.
+    pub(crate) fn adopt_comm(
+        &self,
+        context: u32,
+        members: Members,
+        origin: Arc<Origin>,
+    ) -> Arc<CommShared> {
+        match &self.far {
+            Some(far) => far.adopt(self, context, members, origin),
+            None => self.comm_of(context, members, origin),
+        }
+    }
+
+    /// Waits until all ranks of all processes have ended, and all that was sent has left.
+    pub(crate) fn close_far(&self) {
+        if let Some(far) = &self.far {
+            far.close(Some(self));
+        }
+    }
+
+    /// The messages of collectives from far ranks that were never taken.
+    pub(in crate::transport) fn left_by_far(&self) -> Vec<(Rank, Packet)> {
+        self.far.as_ref().map_or_else(Vec::new, |far| far.left())
+    }
+
+    /// How far ranks have ended, once all have.
+    pub(crate) fn far_ends(&self) -> Vec<Option<(Gone, Option<Arc<str>>)>> {
+        let registry = self.open_registry();
+        let end = |rank| {
+            let end = registry.end(rank).filter(|_| self.is_far(rank))?;
+            Some((end.why.clone(), end.site.clone()))
+        };
+        (0..self.endpoints.len()).map(end).collect()
+    }
+}
+
+impl CommShared {
+    /// Whether some members are in other processes than others.
+    #[inline]
+    pub(crate) fn spans(&self) -> bool {
+        self.spans
+    }
+}
+
+impl Port {
+    /// Takes in what has arrived from other processes. Not where the registry may be open, as in the look of a wait: a
+    /// rank's end may be among it.
+    #[inline]
+    pub(crate) fn pump(&self) {
+        self.fabric.pump();
+    }
+
+    /// When a rank that sleeps must look again, after `naps` sleeps without success: in a world with far ranks soon.
+    pub(in crate::transport) fn nap(&self, naps: u32) -> Option<Instant> {
+        self.fabric.far.as_ref()?;
+        let time = session::SHORT * 2u32.saturating_pow(naps.min(5));
+        Instant::now().checked_add(time.min(session::LONG))
+    }
+}

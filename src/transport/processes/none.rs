@@ -1,0 +1,100 @@
+//! Without the feature `mpi` no rank is in another process: what this costs is nothing.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::Rank;
+use crate::error::{Cause, Error, Gone};
+use crate::op::elements::Info;
+use crate::transport::communicator::members::Members;
+use crate::transport::memory::packet::Packet;
+use crate::transport::port::Port;
+use crate::transport::trace::origin::Origin;
+use crate::transport::{CommShared, Fabric};
+
+impl Fabric {
+    pub(crate) fn near(&self) -> Range<Rank> {
+        0..self.endpoints.len()
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_far(&self, _: Rank) -> bool {
+        false
+    }
+
+    pub(crate) fn process_of(&self, _: Rank) -> usize {
+        0
+    }
+
+    pub(crate) fn may_leave(&self, _: &'static Info) -> bool {
+        true
+    }
+
+    pub(in crate::transport) fn is_silent(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    pub(in crate::transport) fn silenced(&self, _: Rank) -> Option<Error> {
+        None
+    }
+
+    #[inline(always)]
+    pub(in crate::transport) fn post_far(&self, _: Rank, _: &Packet) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    pub(in crate::transport) fn tell_end(
+        &self,
+        _: Rank,
+        _: &Gone,
+        _: Option<&Arc<str>>,
+        _: Option<&Cause>,
+    ) {
+    }
+
+    #[inline(always)]
+    pub(in crate::transport) fn tell_broken(&self, _: &CommShared, _: &Error, _: Rank) {}
+
+    pub(crate) fn adopt_comm(
+        &self,
+        context: u32,
+        members: Members,
+        origin: Arc<Origin>,
+    ) -> Arc<CommShared> {
+        self.comm_of(context, members, origin)
+    }
+
+    pub(in crate::transport) fn spans(&self, _: &Members) -> bool {
+        false
+    }
+
+    pub(in crate::transport) fn left_by_far(&self) -> Vec<(Rank, Packet)> {
+        Vec::new()
+    }
+
+    pub(crate) fn close_far(&self) {}
+
+    pub(crate) fn far_ends(&self) -> Vec<Option<(Gone, Option<Arc<str>>)>> {
+        Vec::new()
+    }
+}
+
+impl CommShared {
+    #[inline(always)]
+    pub(crate) fn spans(&self) -> bool {
+        false
+    }
+}
+
+impl Port {
+    #[inline(always)]
+    pub(crate) fn pump(&self) {}
+
+    #[inline(always)]
+    pub(in crate::transport) fn nap(&self, _: u32) -> Option<Instant> {
+        None
+    }
+}

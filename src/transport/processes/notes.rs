@@ -1,0 +1,314 @@
+//! What processes tell each other besides elements, as bytes: how a rank ended, why a communicator broke, what a process
+//! brings into a world.
+
+use std::mem::MaybeUninit;
+use std::sync::Arc;
+
+use super::silence::Say;
+use crate::Rank;
+use crate::error::{Called, Cause, Error, ErrorKind, Gone, Mismatch};
+
+/// What a process says of itself when it opens a world.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Hello {
+    /// The number of its ranks.
+    pub ranks: usize,
+    /// The machine that it runs on, as a number: the same for processes on one machine.
+    pub machine: u64,
+    /// The CPUs that it may use, ascending.
+    pub cpus: Vec<usize>,
+}
+
+/// How a rank ended.
+#[derive(Clone, Debug)]
+pub(crate) struct End {
+    pub rank: Rank,
+    pub why: Gone,
+    pub site: Option<Arc<str>>,
+    pub follows: Option<Cause>,
+    /// Whether the silence of all processes was proved before.
+    pub silent: bool,
+}
+
+/// Writes numbers and texts one after another.
+#[derive(Default)]
+pub(super) struct Writer(Vec<u8>);
+
+/// Reads them; `None` where there are no more.
+pub(super) struct Reader<'b>(pub &'b [u8]);
+
+impl Writer {
+    pub(super) fn bytes(&self) -> Vec<MaybeUninit<u8>> {
+        self.0.iter().copied().map(MaybeUninit::new).collect()
+    }
+
+    fn number(&mut self, number: usize) -> &mut Writer {
+        self.0.extend((number as u64).to_le_bytes());
+        self
+    }
+
+    fn text(&mut self, text: &str) -> &mut Writer {
+        self.number(text.len()).0.extend(text.as_bytes());
+        self
+    }
+
+    fn maybe(&mut self, text: Option<&str>) -> &mut Writer {
+        match text {
+            Some(text) => self.number(1).text(text),
+            None => self.number(0),
+        }
+    }
+
+    pub(super) fn hello(mut self, hello: &Hello) -> Writer {
+        self.number(hello.ranks).number(hello.machine as usize);
+        self.number(hello.cpus.len());
+        hello.cpus.iter().for_each(|cpu| _ = self.number(*cpu));
+        self
+    }
+
+    pub(super) fn end(mut self, end: &End) -> Writer {
+        self.number(end.rank)
+            .why(&end.why)
+            .maybe(end.site.as_deref());
+        match &end.follows {
+            Some(cause) => self.number(1).cause(cause),
+            None => self.number(0),
+        };
+        self.number(end.silent.into());
+        self
+    }
+
+    pub(super) fn say(mut self, say: Say) -> Writer {
+        match say {
+            Say::Rest { question, count } => {
+                let (sent, received) = count;
+                let count = [sent as usize, received as usize];
+                self.number(0).number(question as usize);
+                count.iter().for_each(|number| _ = self.number(*number));
+            }
+            Say::Ask(question) => _ = self.number(1).number(question as usize),
+            Say::Stuck => _ = self.number(2),
+        }
+        self
+    }
+
+    /// A communicator, by its context, and why it has broken.
+    pub(super) fn broken(mut self, context: u32, cause: &Cause) -> Writer {
+        self.number(context as usize).cause(cause);
+        self
+    }
+
+    fn why(&mut self, why: &Gone) -> &mut Writer {
+        match why {
+            Gone::Returned => self.number(0),
+            Gone::Failed(text) => self.number(1).text(text),
+            Gone::Panicked(text) => self.number(2).text(text),
+        }
+    }
+
+    fn cause(&mut self, cause: &Cause) -> &mut Writer {
+        match cause {
+            Cause::Gone { rank, why, site } => {
+                self.number(0).number(*rank).why(why).maybe(site.as_deref())
+            }
+            Cause::Other { rank, error } => self.number(1).number(*rank).text(error),
+            Cause::Mismatch(mismatch) => self.number(2).mismatch(mismatch),
+            // Its lines are places in the memory of this process.
+            Cause::Deadlock(deadlock) => {
+                let first = deadlock.stuck.first().map_or(0, |stuck| stuck.rank);
+                self.number(1).number(first).text(&deadlock.to_string())
+            }
+        }
+    }
+
+    fn mismatch(&mut self, mismatch: &Mismatch) -> &mut Writer {
+        self.number(mismatch.calls.len());
+        for called in &mismatch.calls {
+            let site = called
+                .site
+                .map(|site| format!(" at {site}"))
+                .unwrap_or_default();
+            self.number(called.rank)
+                .text(&format!("{}{site}", called.call));
+        }
+        self.number(mismatch.odd.len());
+        mismatch.odd.iter().for_each(|odd| _ = self.number(*odd));
+        self.maybe(mismatch.comm.as_deref())
+    }
+}
+
+impl Reader<'_> {
+    fn number(&mut self) -> Option<usize> {
+        let (number, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*number) as usize)
+    }
+
+    fn text(&mut self) -> Option<Arc<str>> {
+        let length = self.number()?;
+        let (text, rest) = self.0.split_at_checked(length)?;
+        self.0 = rest;
+        Some(String::from_utf8_lossy(text).into())
+    }
+
+    fn maybe(&mut self) -> Option<Option<Arc<str>>> {
+        match self.number()? {
+            0 => Some(None),
+            _ => self.text().map(Some),
+        }
+    }
+
+    /// As many values as the number before them says.
+    fn list<V>(&mut self, mut value: impl FnMut(&mut Self) -> Option<V>) -> Option<Vec<V>> {
+        let count = self.number()?;
+        (0..count).map(|_| value(self)).collect()
+    }
+
+    pub(super) fn hello(mut self) -> Option<Hello> {
+        Some(Hello {
+            ranks: self.number()?,
+            machine: self.number()? as u64,
+            cpus: self.list(Self::number)?,
+        })
+    }
+
+    pub(super) fn end(mut self) -> Option<End> {
+        Some(End {
+            rank: self.number()?,
+            why: self.why()?,
+            site: self.maybe()?,
+            follows: match self.number()? {
+                0 => None,
+                _ => Some(self.cause()?),
+            },
+            silent: self.number()? != 0,
+        })
+    }
+
+    pub(super) fn say(mut self) -> Option<Say> {
+        Some(match self.number()? {
+            0 => Say::Rest {
+                question: self.number()? as u32,
+                count: (self.number()? as u64, self.number()? as u64),
+            },
+            1 => Say::Ask(self.number()? as u32),
+            _ => Say::Stuck,
+        })
+    }
+
+    pub(super) fn broken(mut self) -> Option<(u32, Cause)> {
+        Some((self.number()? as u32, self.cause()?))
+    }
+
+    fn why(&mut self) -> Option<Gone> {
+        Some(match self.number()? {
+            0 => Gone::Returned,
+            1 => Gone::Failed(self.text()?),
+            _ => Gone::Panicked(self.text()?),
+        })
+    }
+
+    fn cause(&mut self) -> Option<Cause> {
+        Some(match self.number()? {
+            0 => Cause::Gone {
+                rank: self.number()?,
+                why: self.why()?,
+                site: self.maybe()?,
+            },
+            1 => Cause::Other {
+                rank: self.number()?,
+                error: self.text()?,
+            },
+            _ => Cause::Mismatch(Arc::new(self.mismatch()?)),
+        })
+    }
+
+    fn mismatch(&mut self) -> Option<Mismatch> {
+        let called = |this: &mut Self| {
+            Some(Called {
+                rank: this.number()?,
+                call: this.text()?.to_string(),
+                site: None,
+            })
+        };
+        Some(Mismatch {
+            calls: self.list(called)?,
+            odd: self.list(Self::number)?,
+            comm: self.maybe()?,
+        })
+    }
+}
+
+/// The cause of a communicator's failure as other processes learn it.
+pub(super) fn cause_of(error: &Error, rank: Rank) -> Cause {
+    match error.kind() {
+        ErrorKind::Deadlock(deadlock) => Cause::Other {
+            rank,
+            error: deadlock.to_string().into(),
+        },
+        _ => Cause::of(error, rank),
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    fn bytes(writer: &Writer) -> Vec<u8> {
+        writer.0.clone()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let hello = Hello {
+            ranks: 3,
+            machine: u64::MAX,
+            cpus: vec![0, 5],
+        };
+        let written = bytes(&Writer::default().hello(&hello));
+        assert_eq!(Reader(&written).hello(), Some(hello));
+        for cut in 0..written.len() {
+            assert_eq!(Reader(&written[..cut]).hello(), None, "cut at {cut}");
+        }
+    }
+
+    #[test]
+    fn what_is_said_of_silence_is_read() {
+        let rest = Say::Rest {
+            question: 7,
+            count: (1, 2),
+        };
+        for say in [rest, Say::Ask(8), Say::Stuck] {
+            assert_eq!(Reader(&bytes(&Writer::default().say(say))).say(), Some(say));
+        }
+    }
+
+    #[test]
+    fn how_a_rank_ended_is_read() {
+        let mismatch = Mismatch {
+            calls: vec![Called {
+                rank: 1,
+                call: "barrier".into(),
+                site: None,
+            }],
+            odd: vec![1],
+            comm: Some("dup".into()),
+        };
+        let gone = Cause::Gone {
+            rank: 2,
+            why: Gone::Panicked("boom".into()),
+            site: Some("src/x.rs:1:2".into()),
+        };
+        for follows in [None, Some(gone), Some(Cause::Mismatch(Arc::new(mismatch)))] {
+            let end = End {
+                rank: 4,
+                why: Gone::Failed("no".into()),
+                site: None,
+                follows,
+                silent: true,
+            };
+            let read = Reader(&bytes(&Writer::default().end(&end))).end();
+            assert_eq!(format!("{read:?}"), format!("{:?}", Some(end)));
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The processes of this program, from the first world that is spread over them until the process exits.
+
+use std::collections::VecDeque;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::notes::{Hello, Reader, Writer};
+use super::wire::{Envelope, Kind};
+use crate::mpi::{Launched, Message, Processes};
+
+/// The state of this process among the others, kept until it exits.
+pub(super) struct Session {
+    pub processes: Processes,
+    /// Number of worlds that were opened.
+    worlds: AtomicU32,
+    /// Whether a world is open.
+    open: AtomicBool,
+    /// The processes that have said that they exit.
+    left: Box<[AtomicBool]>,
+    /// Messages of worlds that this process has not opened yet, with their senders.
+    early: Mutex<VecDeque<(usize, Message)>>,
+}
+
+static SESSION: OnceLock<Result<Session, String>> = OnceLock::new();
+
+/// How long a thread that polls sleeps at first and at most between two looks that found nothing.
+pub(super) const SHORT: Duration = Duration::from_micros(50);
+pub(super) const LONG: Duration = Duration::from_millis(1);
+
+/// Called by the C library when the process exits, whatever has happened in it before.
+extern "C" fn last() {
+    if let Some(Ok(session)) = SESSION.get() {
+        session.say_bye();
+        session.processes.finish();
+    }
+}
+
+/// The session; MPI is initialized by the first call.
+pub(super) fn session(launched: &Launched) -> Result<&'static Session, String> {
+    let join = || {
+        let processes = Processes::join(launched, last)?;
+        Ok(Session {
+            worlds: AtomicU32::new(0),
+            open: AtomicBool::new(false),
+            left: (0..processes.count)
+                .map(|_| AtomicBool::new(false))
+                .collect(),
+            early: Mutex::default(),
+            processes,
+        })
+    };
+    SESSION.get_or_init(join).as_ref().map_err(String::clone)
+}
+
+impl Session {
+    /// Opens a world together with all other processes. Returns its number, and what each process brings.
+    pub(super) fn open(&self, hello: &Hello) -> Result<(u32, Vec<Hello>), String> {
+        // Relaxed: only the flag matters.
+        if self.open.swap(true, Ordering::Relaxed) {
+            return Err("another world of this process is spread over the processes now".into());
+        }
+        // Relaxed: as above.
+        let world = self.worlds.fetch_add(1, Ordering::Relaxed) + 1;
+        let greeted = self.greet(world, hello);
+        if greeted.is_err() {
+            self.close();
+        }
+        greeted.map(|all| (world, all))
+    }
+
+    /// The world is over; another one may be opened.
+    pub(super) fn close(&self) {
+        // Relaxed: as in `open`.
+        self.open.store(false, Ordering::Relaxed);
+    }
+
+    fn greet(&self, world: u32, hello: &Hello) -> Result<Vec<Hello>, String> {
+        let processes = &self.processes;
+        let note = Writer::default().hello(hello).bytes();
+        let note = Envelope::of_note(Kind::Hello, world).around(&note);
+        let others = || (0..processes.count).filter(|other| *other != processes.me);
+        others().for_each(|other| processes.send(other, note.clone()));
+        let mut said: Vec<Option<Hello>> = vec![None; processes.count];
+        said[processes.me] = Some(hello.clone());
+        let mut nap = Nap::default();
+        for (from, message) in self.take_early() {
+            self.hear(world, &mut said, from, message);
+        }
+        while said.iter().any(Option::is_none) {
+            if let Some(gone) =
+                others().find(|other| said[*other].is_none() && self.has_left(*other))
+            {
+                return Err(format!("process {gone} has exited without this world"));
+            }
+            processes.poll(&mut |from, message| self.hear(world, &mut said, from, message))?;
+            nap.pass();
+        }
+        Ok(said.into_iter().flatten().collect())
+    }
+
+    /// Tells all processes that this one exits, and waits until all of them have said so: MPI would wait for them too, and
+    /// leave what they say unread.
+    fn say_bye(&self) {
+        let processes = &self.processes;
+        let bye = Envelope::of_note(Kind::Bye, 0).around(&[]);
+        let others = || (0..processes.count).filter(|other| *other != processes.me);
+        others().for_each(|other| processes.send(other, bye.clone()));
+        let heard = &mut |from, message: Message| {
+            if matches!(Envelope::open(&message), Some((envelope, _)) if envelope.kind == Kind::Bye)
+            {
+                self.leaves(from);
+            }
+        };
+        let mut nap = Nap::default();
+        while !others().all(|other| self.has_left(other)) && processes.poll(heard).is_ok() {
+            nap.pass();
+        }
+    }
+
+    /// Takes a greeting; keeps any other message for later.
+    fn hear(&self, world: u32, said: &mut [Option<Hello>], from: usize, message: Message) {
+        let hello = match Envelope::open(&message) {
+            Some((envelope, note)) if envelope.kind == Kind::Hello && envelope.world == world => {
+                Reader(note).hello()
+            }
+            Some((envelope, _)) if envelope.kind == Kind::Bye => {
+                self.leaves(from);
+                return;
+            }
+            _ => None,
+        };
+        match hello {
+            Some(hello) => said[from] = Some(hello),
+            None => self.keep(from, message),
+        }
+    }
+
+    /// Keeps a message of a world that is not open yet.
+    pub(super) fn keep(&self, from: usize, message: Message) {
+        self.early.lock().push_back((from, message));
+    }
+
+    /// Takes the messages that were kept.
+    pub(super) fn take_early(&self) -> VecDeque<(usize, Message)> {
+        std::mem::take(&mut *self.early.lock())
+    }
+
+    /// Notes that a process exits.
+    pub(super) fn leaves(&self, process: usize) {
+        // Relaxed: read under the lock of the poll, or again later.
+        self.left[process].store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_left(&self, process: usize) -> bool {
+        // Relaxed: as above.
+        self.left[process].load(Ordering::Relaxed)
+    }
+}
+
+/// The sleep between looks that find nothing: yields at first, then longer and longer sleeps.
+#[derive(Default)]
+pub(super) struct Nap {
+    looks: u32,
+}
+
+impl Nap {
+    /// Number of looks between which the thread only yields.
+    const YIELDS: u32 = 100;
+
+    pub(super) fn pass(&mut self) {
+        self.looks += 1;
+        match self.looks.checked_sub(Self::YIELDS) {
+            None => thread::yield_now(),
+            Some(more) => thread::sleep((SHORT * (more + 1)).min(LONG)),
+        }
+    }
+}

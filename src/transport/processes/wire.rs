@@ -1,0 +1,156 @@
+//! Messages between processes as bytes: an envelope of fixed size, then elements or a [note](super::notes).
+//!
+//! # Why this is sound
+//!
+//! The elements of a message are shown as the type that its number names. They are the bytes of as many elements of the
+//! same type in another process of this program, whose author promises that they mean the same here
+//! ([`Plain`](crate::op::Plain)). They begin at a multiple of 16 bytes, which is enough for any plain type, and there are
+//! as many of them as the message says, which is checked.
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+
+use crate::Rank;
+use crate::mpi::{Bytes, Message};
+use crate::op::elements::Elements;
+use crate::op::plain;
+use crate::transport::memory::head::Head;
+use crate::transport::memory::packet::Packet;
+
+/// What a message is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Elements for a mailbox.
+    Mail = 1,
+    /// Elements for a lane.
+    Lane,
+    /// The process opens a world.
+    Hello,
+    /// A rank has ended.
+    End,
+    /// A communicator has broken.
+    Broken,
+    /// What processes say of their [silence](super::silence).
+    Silence,
+    /// The process exits.
+    Bye,
+}
+
+const KINDS: [Kind; 7] = [
+    Kind::Mail,
+    Kind::Lane,
+    Kind::Hello,
+    Kind::End,
+    Kind::Broken,
+    Kind::Silence,
+    Kind::Bye,
+];
+
+/// What comes before the contents of every message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Envelope {
+    pub kind: Kind,
+    /// The number of the world that the message is of.
+    pub world: u32,
+    /// The receiver of elements, a rank of the world.
+    pub to: Rank,
+    pub head: Head,
+    /// The number of the elements' type, and how many there are.
+    pub plain: u64,
+    pub count: u64,
+}
+
+const LENGTH: usize = 48;
+
+impl Envelope {
+    /// The envelope of a note.
+    pub(super) fn of_note(kind: Kind, world: u32) -> Envelope {
+        Envelope {
+            kind,
+            world,
+            to: 0,
+            head: Head::default(),
+            plain: 0,
+            count: 0,
+        }
+    }
+
+    /// A message with these contents.
+    pub(super) fn around(&self, contents: &[MaybeUninit<u8>]) -> Bytes {
+        let Envelope { head, .. } = *self;
+        let half = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        let words = [
+            half(self.world, self.kind as u32),
+            self.to as u64,
+            half(head.context(), head.source() as u32),
+            half(head.tag(), head.print()),
+            self.plain,
+            self.count,
+        ];
+        let mut bytes = Vec::with_capacity(LENGTH + contents.len());
+        let initialized = words.iter().flat_map(|word| word.to_le_bytes());
+        bytes.extend(initialized.map(MaybeUninit::new));
+        bytes.extend_from_slice(contents);
+        bytes
+    }
+
+    /// The envelope of a message and its contents.
+    pub(super) fn open(message: &Message) -> Option<(Envelope, &[u8])> {
+        let (envelope, contents) = message.bytes().split_at_checked(LENGTH)?;
+        let mut words = envelope.chunks_exact(8).map(|word| {
+            let word: [u8; 8] = word.try_into().unwrap_or_default();
+            u64::from_le_bytes(word)
+        });
+        let [first, to, line, call, plain, count] =
+            std::array::from_fn(|_| words.next().unwrap_or(0));
+        let kind = KINDS
+            .into_iter()
+            .find(|kind| *kind as u32 == first as u32)?;
+        let high = |word: u64| (word >> 32) as u32;
+        let envelope = Envelope {
+            kind,
+            world: high(first),
+            to: to as Rank,
+            head: Head::new(high(line), line as u32 as Rank, high(call), call as u32),
+            plain,
+            count,
+        };
+        Some((envelope, contents))
+    }
+}
+
+/// A message of elements; `None` if their type is not known as plain.
+pub(super) fn message(
+    kind: Kind,
+    world: u32,
+    to: Rank,
+    head: Head,
+    elements: Elements<'_>,
+) -> Option<Bytes> {
+    let envelope = Envelope {
+        kind,
+        world,
+        to,
+        head,
+        plain: plain::number_of(elements.info())?,
+        count: elements.len() as u64,
+    };
+    Some(envelope.around(elements.bytes()))
+}
+
+/// The packet of a message of elements; `None` if their type is not known here, or if they are not as many as it says.
+pub(super) fn packet(envelope: &Envelope, contents: &[u8]) -> Option<Packet> {
+    let info = plain::type_of(envelope.plain)?;
+    let count = usize::try_from(envelope.count).ok()?;
+    let first = contents.as_ptr();
+    let is_whole = count.checked_mul(info.size()) == Some(contents.len());
+    if !is_whole || !first.addr().is_multiple_of(info.align()) {
+        return None;
+    }
+    // SAFETY: these bytes are `count` elements of this type, and the pointer is aligned, as just checked.
+    let elements = unsafe { Elements::from_raw(first, count, info) };
+    Some(match Packet::fits(elements) {
+        true => Packet::eager(envelope.head, elements),
+        false => Packet::copy_of(envelope.head, elements),
+    })
+}

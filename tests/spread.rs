@@ -1,0 +1,213 @@
+//! Worlds over several processes: this test starts itself under the launchers of Open MPI and MPICH, where those are
+//! installed, with several numbers of processes and of ranks in each.
+#![cfg(feature = "mpi")]
+
+#[path = "spread/programs.rs"]
+mod programs;
+
+use std::env;
+use std::fs;
+use std::process::{Command, Output};
+use std::thread;
+
+use programs::PROGRAMS;
+
+/// The variables that make a process of this test run a program, and say how many ranks it has.
+const PROGRAM: &str = "SPREAD_PROGRAM";
+const RANKS: &str = "SPREAD_RANKS";
+/// Marks all processes of one launch.
+const MARK: &str = "SPREAD_MARK";
+
+/// A launcher, and the most processes for which it is started.
+struct Launcher {
+    command: &'static str,
+    most: usize,
+}
+
+/// MPICH takes turns badly: it gets no more processes than there are CPUs.
+fn launchers() -> Vec<Launcher> {
+    let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get());
+    let all = [("mpirun.openmpi", 3), ("mpirun.mpich", cpus.min(3))];
+    let there = |command: &str| {
+        let found = Command::new(command).arg("--version").output();
+        let found = found.is_ok_and(|output| output.status.success());
+        if !found {
+            eprintln!("skipped: {command} is not installed");
+        }
+        found
+    };
+    let all = all.into_iter().filter(|(command, _)| there(command));
+    all.map(|(command, most)| Launcher { command, most })
+        .collect()
+}
+
+impl Launcher {
+    /// Runs a program in `processes` processes of `ranks` ranks, and checks that none of them is left.
+    fn run(&self, program: &str, processes: usize, ranks: usize) -> Output {
+        let mark = format!("{}-{program}-{processes}-{ranks}", std::process::id());
+        let output = Command::new("timeout")
+            .args(["60", self.command, "-n", &processes.to_string()])
+            .arg(env::current_exe().unwrap())
+            .args(["--exact", "a_process", "--nocapture", "--test-threads", "1"])
+            .env(PROGRAM, program)
+            .env(RANKS, ranks.to_string())
+            .env(MARK, &mark)
+            .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
+            .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
+            .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
+            .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+            .output()
+            .unwrap();
+        assert_eq!(left(&mark), 0, "{program}: processes are left");
+        output
+    }
+
+    fn check(&self, program: &str, processes: usize, ranks: usize) {
+        let output = self.run(program, processes, ranks);
+        let case = format!(
+            "{program}, {} -n {processes}, {ranks} ranks each",
+            self.command
+        );
+        assert!(output.status.success(), "{case}: {}", text(&output));
+    }
+}
+
+fn text(output: &Output) -> String {
+    let both = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
+    format!("{}\n{}\n{}", output.status, both[0], both[1])
+}
+
+/// The number of processes with this mark, once those that are ending have ended.
+fn left(mark: &str) -> usize {
+    let wanted = format!("{MARK}={mark}").into_bytes();
+    let is_marked =
+        |environment: Vec<u8>| environment.split(|byte| *byte == 0).any(|it| it == wanted);
+    let count = || {
+        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+        let environments = processes.filter_map(|it| fs::read(it.path().join("environ")).ok());
+        environments
+            .filter(|environment| is_marked(environment.clone()))
+            .count()
+    };
+    let looks = (0..2000).map(|_| {
+        thread::yield_now();
+        count()
+    });
+    looks
+        .take_while(|left| *left > 0)
+        .last()
+        .map_or(0, |_| count())
+}
+
+/// What each process of a launch runs; without a launcher nothing.
+#[test]
+fn a_process() {
+    let Ok(name) = env::var(PROGRAM) else {
+        return;
+    };
+    let ranks = env::var(RANKS).unwrap().parse().unwrap();
+    let (_, program) = PROGRAMS.iter().find(|(known, _)| *known == name).unwrap();
+    program(ranks);
+}
+
+fn everywhere(program: &str, sizes: &[(usize, usize)]) {
+    for launcher in launchers() {
+        for (processes, ranks) in sizes
+            .iter()
+            .filter(|(processes, _)| *processes <= launcher.most)
+        {
+            launcher.check(program, *processes, *ranks);
+        }
+    }
+}
+
+const SIZES: [(usize, usize); 6] = [(1, 1), (1, 2), (2, 1), (2, 2), (3, 1), (3, 2)];
+
+#[test]
+fn messages_go_between_processes_as_between_threads() {
+    everywhere("point_to_point", &SIZES);
+}
+
+#[test]
+fn collectives_are_plain_folds_over_processes() {
+    everywhere("collectives", &SIZES);
+}
+
+#[test]
+fn every_algorithm_runs_over_processes() {
+    everywhere("algorithms", &[(2, 2), (3, 1), (3, 2)]);
+}
+
+#[test]
+fn new_communicators_span_processes() {
+    everywhere("communicators", &SIZES);
+}
+
+#[test]
+fn what_cannot_leave_the_process_is_refused() {
+    everywhere("refusals", &[(2, 1), (2, 2)]);
+}
+
+#[test]
+fn a_rank_that_ends_fails_those_that_need_it_in_every_process() {
+    everywhere("deaths", &[(2, 1), (2, 2), (3, 1)]);
+}
+
+#[test]
+fn a_deadlock_of_ranks_in_several_processes_is_found() {
+    everywhere("deadlocks", &[(2, 1), (2, 2), (3, 1)]);
+}
+
+#[test]
+fn processes_share_the_cpus_of_their_machine() {
+    everywhere("shares", &[(2, 2)]);
+}
+
+/// Runs a program that fails, and checks what is said.
+fn fails(program: &str, said: &str) {
+    for launcher in launchers().iter().filter(|launcher| launcher.most > 1) {
+        let output = launcher.run(program, 2, 1);
+        assert!(!output.status.success(), "{program}: {}", text(&output));
+        assert_ne!(
+            output.status.code(),
+            Some(124),
+            "{program} hangs: {}",
+            text(&output)
+        );
+        assert!(text(&output).contains(said), "{program}: {}", text(&output));
+    }
+}
+
+#[test]
+fn the_launcher_reports_a_rank_that_panics() {
+    fails("panics", "rank 1 panicked");
+}
+
+#[test]
+fn a_process_that_exits_in_the_middle_is_missed() {
+    fails("exits", "rank 1 is gone");
+}
+
+#[test]
+fn a_process_that_does_not_open_the_world_is_missed() {
+    fails("stays_away", "process 1 has exited without this world");
+}
+
+#[test]
+fn without_a_launcher_a_world_is_not_spread() {
+    use rankfold::{Spread, World, WorldError};
+
+    if env::var_os(PROGRAM).is_some() {
+        return;
+    }
+    let alone = World::new(2).spread(Spread::Auto);
+    assert_eq!(alone.run(|comm| Ok(comm.processes())).unwrap(), [1, 1]);
+    let error = World::new(2)
+        .spread(Spread::Must)
+        .run(|_| Ok(()))
+        .unwrap_err();
+    assert!(
+        matches!(&error, WorldError::Usage(why) if why.contains("mpirun")),
+        "{error}"
+    );
+}
