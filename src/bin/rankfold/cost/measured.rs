@@ -2,7 +2,7 @@
 
 use rankfold::collective::{Algorithm, Call, Collective};
 use rankfold::cost::{Model, closed_form};
-use rankfold::draw::{Axis, Chart, Curve, Spread};
+use rankfold::draw::{Axis, Chart, Curve, Intervals};
 use rankfold::measure::{self, Measured, Run, Type};
 use rankfold::simulate::MachineModel;
 
@@ -22,7 +22,7 @@ struct Series {
     name: String,
     /// Bytes, and the seconds that were measured, computed and simulated.
     points: Vec<(usize, [f64; 3])>,
-    spread: Spread,
+    spread: Intervals,
 }
 
 pub struct Fitted {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use rankfold::draw::{Axis, Chart, Curve, Spread};
+use rankfold::draw::{Axis, Chart, Curve, Intervals};
 use rankfold::measure::{self, Limit, Measured, Run, spread_in_words};
 
 use super::model::{Fitted, Series, bar};
@@ -151,7 +151,7 @@ impl Roof {
     }
 
     /// Returns the intervals of these bandwidths.
-    fn spread(&self, results: &[&Measured], ranks: usize) -> Spread {
+    fn spread(&self, results: &[&Measured], ranks: usize) -> Intervals {
         let own = results
             .iter()
             .filter(|one| one.ranks == ranks && (self.value)(one) > 0.0);
@@ -235,7 +235,7 @@ pub fn residuals(run: &Run, fitted: &Fitted) -> String {
 }
 
 /// Returns measured over predicted times, and the intervals of these ratios.
-fn ratios(series: &Series) -> (Curve, Spread) {
+fn ratios(series: &Series) -> (Curve, Intervals) {
     let points = series.points.iter();
     let points = points.map(|(bytes, measured, predicted)| (*bytes, measured / predicted));
     let curve = Curve {
