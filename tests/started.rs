@@ -456,7 +456,7 @@ fn one_that_is_cancelled_at_the_end_of_its_rank_is_no_mismatch() {
 }
 
 #[test]
-fn a_result_that_is_never_asked_for_is_dropped_with_its_rank() {
+fn a_forgotten_result_is_dropped_with_its_rank() {
     let run = |comm: &Comm| {
         std::mem::forget(comm.iall_reduce(vec![1u32], op::Sum)?);
         comm.barrier()
