@@ -25,8 +25,9 @@
 //!   ranks run on, and the report says which rank waits for which and at which line. Detection does not reach beyond
 //!   one world: it does not cover a thread that is a rank of two worlds, teams that run each other, or a [`Seat`] that
 //!   is forgotten and never entered. Use [`World::timeout`] for those.
-//! - **Any number of ranks works**, with no flag. A wait spins only while all ranks of the process fit on the CPUs that
-//!   it may really use; otherwise it yields, and then sleeps.
+//! - **Any number of ranks works**, with no flag. A wait spins only while all ranks of the process have a CPU of
+//!   their own among those it may use; otherwise it yields, and then sleeps. Under a smaller CPU quota it spins for a
+//!   moment, and then sleeps.
 //! - **Mismatched collectives are found.** No element crosses between them, and the report shows the call and line of
 //!   each rank that has arrived so far, and which rank differs from the strict majority. A mismatch is found at once
 //!   with [`World::check`], which is on in debug builds; otherwise when ranks meet, or at the end of the run. While it

@@ -169,7 +169,7 @@ impl Comm {
     /// Runs `f` with a scope in which requests may borrow their buffers.
     ///
     /// Each of these requests is complete before this returns: the scope waits at its end for those that `f` has not
-    /// waited for. If `f` fails or panics they are cancelled instead.
+    /// waited for. If `f` fails or panics they are cancelled instead; if one fails at the end, so are those after it.
     ///
     /// # Errors
     ///
