@@ -12,6 +12,7 @@ use rankfold::measure::{
 };
 
 use super::plan::Plan;
+use super::print::figure;
 use super::{commit, dispatch};
 use crate::progress;
 use crate::stop::Stop;
@@ -64,17 +65,26 @@ fn pass(
     control: &Control,
     progress: &ProgressBar,
 ) -> Result<(), Stop> {
+    let mut last = String::new();
     for one in open {
         if control.is_stopped() {
             break;
         }
-        progress.set_message(words(one.point));
+        progress.set_message(format!("{}{last}", words(one.point)));
         let passed = dispatch::passed(one.point, &plan.effort, control);
         let passed = passed.map_err(|failure| failed(one.point, failure))?;
+        last = said(one.point, &passed);
         one.passes.push(passed);
         progress.inc(1);
     }
     Ok(())
+}
+
+/// The figure of a pass, shown beside the point that is measured next.
+fn said(point: &Point, passed: &Pass) -> String {
+    let (ranks, bytes) = (point.ranks, point.bytes());
+    let time = figure(1e6 * passed.median());
+    format!(";  {ranks} ranks, {bytes} bytes: {time} µs")
 }
 
 fn settings(plan: &Plan) -> Settings {
