@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -24,7 +24,8 @@ use crate::abi::*;
 use crate::attribute;
 use crate::rank::{Phase, Rank, current, set};
 use crate::report::{self, Known, Stop};
-use crate::{explore, trace};
+use crate::trace::{self, Entered};
+use crate::explore;
 
 /// What all ranks of a run share.
 pub(crate) struct Shared {
@@ -37,6 +38,9 @@ pub(crate) struct Shared {
     /// The call that each rank which has ended was in last.
     calls: Mutex<Vec<&'static str>>,
     remarks: Mutex<Vec<String>>,
+    /// The calls of MPI of ranks that have ended, if the run is traced.
+    entered: Mutex<Vec<Vec<Entered>>>,
+    pub traced: bool,
     /// The calls that ended ranks.
     stops: Mutex<BTreeMap<usize, Stop>>,
 }
@@ -49,7 +53,7 @@ static ONE: c_int = 1;
 static LAST_CODE: c_int = MPI_ERR_LASTCODE;
 
 impl Shared {
-    fn new(ranks: usize, launched: bool) -> Shared {
+    fn new(ranks: usize, launched: bool, traced: bool) -> Shared {
         static WORLDS: AtomicUsize = AtomicUsize::new(0);
         Shared {
             // Relaxed: only distinct.
@@ -60,6 +64,8 @@ impl Shared {
             has_ended: Condvar::new(),
             calls: Mutex::new(vec![NO_CALL; ranks]),
             remarks: Mutex::default(),
+            entered: Mutex::new((0..ranks).map(|_| Vec::new()).collect()),
+            traced,
             stops: Mutex::default(),
         }
     }
@@ -80,6 +86,11 @@ impl Shared {
             .lock()
             .expect("no thread panics with it")
             .push(what);
+    }
+
+    /// The calls of MPI of each rank of a traced run.
+    pub(crate) fn entered(&self) -> MutexGuard<'_, Vec<Vec<Entered>>> {
+        self.entered.lock().expect("no thread panics with it")
     }
 
     fn ends(&self, rank: usize, outcome: Outcome<(), String>) {
@@ -233,7 +244,7 @@ impl Program {
     pub(crate) fn once(&self, world: &World, main: &Main) -> Result<Ended, Failed> {
         let failed = |error: &dyn fmt::Display| Failed(error.to_string());
         let seats = world.seats().map_err(|error| failed(&error))?;
-        let shared = Arc::new(Shared::new(self.ranks, true));
+        let shared = Arc::new(Shared::new(self.ranks, true, self.trace.is_some()));
         for rank in 0..self.ranks {
             let seat = seats.take(rank).map_err(|error| failed(&error))?;
             let (shared, main) = (shared.clone(), main.clone());
@@ -249,7 +260,7 @@ impl Program {
         let report = seats.report(shared.outcomes());
         let report = report.map_err(|error| failed(&error))?;
         if let Some(file) = &self.trace {
-            trace::write(&report, file)?;
+            trace::write(&report, &shared, file)?;
         }
         Ok(ended(&shared, &report))
     }
@@ -352,6 +363,7 @@ fn said(payload: &(dyn Any + Send)) -> String {
 /// Ends the rank for all others.
 fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
     crate::window::close_all(rank);
+    rank.shared.entered()[rank.me()] = rank.entered.take();
     let call = rank.call.get();
     rank.shared.calls.lock().expect("no thread panics with it")[rank.me()] = call;
     Seats::end(&rank.world.comm, why);
@@ -390,7 +402,7 @@ pub(crate) fn end(rank: &Rank, outcome: Outcome<(), String>) -> ! {
 pub(crate) fn singleton() -> Result<Rc<Rank>, String> {
     let seats = World::connect(1);
     let seat = seats.take(0).map_err(|error| error.to_string())?;
-    let rank = Rank::new(Arc::new(Shared::new(1, false)), seat.enter());
+    let rank = Rank::new(Arc::new(Shared::new(1, false, false)), seat.enter());
     let rank = Rc::new(rank.map_err(|error| error.to_string())?);
     set(Some(rank.clone()));
     debug_assert!(current().is_some());

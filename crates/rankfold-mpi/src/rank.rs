@@ -20,6 +20,7 @@ use crate::op::Op;
 use crate::p2p::Reserved;
 use crate::request::{Entry, Pending};
 use crate::session::Session;
+use crate::trace::{self, Entered};
 use crate::window::Win;
 
 /// Between which calls a rank is.
@@ -41,6 +42,8 @@ pub(crate) struct Rank {
     /// Whether it has called `MPI_Init`, and `MPI_Finalize`: sessions do without.
     pub initialised: Cell<bool>,
     pub finalised: Cell<bool>,
+    /// The calls that it entered, if the run is traced.
+    pub entered: RefCell<Vec<Entered>>,
     /// The call that it is in, or was in last.
     pub call: Cell<&'static str>,
     pub level: Cell<c_int>,
@@ -102,6 +105,7 @@ impl Rank {
             phase: Cell::new(Phase::BeforeInit),
             initialised: Cell::new(false),
             finalised: Cell::new(false),
+            entered: RefCell::default(),
             call: Cell::new(NO_CALL),
             level: Cell::new(MPI_THREAD_SINGLE),
             world: Rc::new(world),
@@ -131,6 +135,15 @@ impl Rank {
     #[inline]
     pub(crate) fn me(&self) -> usize {
         self.world.comm.rank()
+    }
+
+    /// Notes that a call is entered.
+    #[inline]
+    pub(crate) fn enters(&self, call: &'static str) {
+        self.call.set(call);
+        if self.shared.traced {
+            trace::enter(self, call);
+        }
     }
 
     /// The communicator of a handle.

@@ -105,6 +105,16 @@ fn a_trace_names_messages_as_mpi_does() {
     assert!(output.status.success());
     let trace = fs::read_to_string(file).unwrap();
     assert!(trace.starts_with("{\"displayTimeUnit\""));
+    // Lines are those of the program, and of the call that is named.
+    assert!(!trace.contains("crates/rankfold-mpi/src"));
+    for (call, line) in [("MPI_Recv(from any, tag 0)", "orders.c:"), ("MPI_Init", "orders.c:")] {
+        let of = format!("\"call\":\"{call}\",\"at\":\"");
+        let places = trace.match_indices(&of).map(|(at, _)| &trace[at + of.len()..]);
+        assert!(places.clone().count() > 0, "{call}");
+        for place in places {
+            assert!(place.split('"').next().unwrap().contains(line), "{call}: {place:.60}");
+        }
+    }
     assert!(
         trace.contains("\"MPI_Recv(from any, tag 0)\"")
             && trace.contains("\"MPI_Send(to 0, tag 0)\"")
@@ -152,9 +162,11 @@ fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
     }
     fs::create_dir_all(&place).unwrap();
     let (source, program) = (place.join("hello.cpp"), place.join("hello"));
-    let text_of = "#include <mpi.h>\n#include <cstdio>\n\
+    let text_of = "#include <mpi.h>\n#include <cstdio>\n#include <iostream>\n\
         int main(int argc, char **argv) {\n  int rank;\n  MPI_Init(&argc, &argv);\n\
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  std::printf(\"rank \");\n  std::printf(\"%d\\n\", rank);\n\
+        for (int i = 0; i < 50; i++) std::cout << \"cout \" << rank << \" of\" << ' ' << 1.5 << std::endl;\n\
+        if (argc > 1) {\n    std::ios::sync_with_stdio(false);\n    std::cout << \"alone\\n\";\n  }\n\
         MPI_Finalize();\n}\n";
     fs::write(&source, text_of).unwrap();
     let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
@@ -168,5 +180,13 @@ fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
     let output = text(&run(&["-n", "3", "--label"], &program, &[]).stdout);
     let mut lines: Vec<&str> = output.lines().collect();
     lines.sort_unstable();
-    assert_eq!(lines, ["[0] rank 0", "[1] rank 1", "[2] rank 2"]);
+    let count = |line: &str| lines.iter().filter(|it| **it == line).count();
+    for rank in 0..3 {
+        assert_eq!(count(&format!("[{rank}] rank {rank}")), 1);
+        assert_eq!(count(&format!("[{rank}] cout {rank} of 1.5")), 50);
+    }
+    assert_eq!(lines.len(), 153);
+    // Without the streams of C it comes out as it is.
+    let alone = text(&run(&["-n", "1"], &program, &["alone"]).stdout);
+    assert_eq!(alone.lines().last(), Some("alone"), "{alone}");
 }

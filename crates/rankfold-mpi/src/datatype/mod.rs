@@ -85,25 +85,39 @@ impl Datatype {
         }
     }
 
-    /// The number of basic elements in some bytes of a message; `None` if they end within one.
-    pub(crate) fn basics(&self, bytes: usize) -> Option<usize> {
-        let (mut left, mut number) = (bytes as u64, 0);
-        for (basic, times) in self.runs.iter().cycle() {
-            let size = u64::from(basic.size);
-            let here = (left / size).min(*times);
-            (left, number) = (left - here * size, number + here as usize);
-            if here < *times {
-                return (left == 0).then_some(number);
-            }
-        }
-        (left == 0).then_some(number)
+    /// The basic elements and the bytes of one period of its signature.
+    fn period(&self) -> (u64, u64) {
+        let times = self.runs.iter().map(|(_, times)| *times);
+        let bytes = self.runs.iter().map(|(it, times)| u64::from(it.size) * times);
+        (times.sum(), bytes.sum())
     }
 
-    /// The bytes of some basic elements.
-    pub(crate) fn basic_bytes(&self, number: usize) -> usize {
-        let sizes = self.runs.iter().cycle();
-        let sizes = sizes.flat_map(|(basic, times)| (0..*times).map(|_| usize::from(basic.size)));
-        sizes.take(number).sum()
+    /// The number of basic elements in some bytes of a message; `None` if they end within one.
+    pub(crate) fn basics(&self, bytes: usize) -> Option<usize> {
+        let (elements, period) = self.period();
+        let whole = (bytes as u64).checked_div(period).unwrap_or(0);
+        let (mut left, mut number) = (bytes as u64 - whole * period, whole * elements);
+        for (basic, times) in &self.runs {
+            let here = (left / u64::from(basic.size)).min(*times);
+            (left, number) = (left - here * u64::from(basic.size), number + here);
+            if here < *times {
+                break;
+            }
+        }
+        (left == 0).then_some(number as usize)
+    }
+
+    /// The bytes of some basic elements; `None` if an address space has fewer.
+    pub(crate) fn basic_bytes(&self, number: usize) -> Option<usize> {
+        let (elements, period) = self.period();
+        let whole = (number as u64).checked_div(elements).unwrap_or(0);
+        let mut left = (number as u64).checked_sub(whole * elements)?;
+        let mut bytes = whole.checked_mul(period)?;
+        for (basic, times) in &self.runs {
+            let here = left.min(*times);
+            (left, bytes) = (left - here, bytes.checked_add(here * u64::from(basic.size))?);
+        }
+        isize::try_from(bytes).ok().map(isize::cast_unsigned)
     }
 }
 

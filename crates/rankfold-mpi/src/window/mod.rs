@@ -205,7 +205,8 @@ pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Win) -> Out {
     let win = rank.win(of)?;
     win.check_idle()?;
     attribute::delete_all(caller, &*win)?;
-    win.comm.barrier()?;
+    // No barrier, so that a rank that calls another one, such as MPI_Win_fence, is told.
+    win.comm.values().all_gather(())?;
     let freed = rank.wins.borrow_mut().remove(of.addr());
     freed
         .map(drop)
@@ -214,6 +215,7 @@ pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Win) -> Out {
 
 /// Before a rank ends: its memory may go, and no other rank accesses it any more.
 pub(crate) fn close_all(rank: &Rank) {
+    part::leave();
     if let Ok(wins) = rank.wins.try_borrow() {
         wins.iter().for_each(|win| win.own().close());
     }
