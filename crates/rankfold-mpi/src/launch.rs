@@ -22,10 +22,10 @@ use rankfold::{Buffering, Outcome, Report, Seats, World};
 
 use crate::abi::*;
 use crate::attribute;
+use crate::explore;
 use crate::rank::{Phase, Rank, current, set};
 use crate::report::{self, Known, Stop};
 use crate::trace::{self, Entered};
-use crate::explore;
 
 /// What all ranks of a run share.
 pub(crate) struct Shared {

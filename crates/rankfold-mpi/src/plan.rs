@@ -261,7 +261,9 @@ pub(crate) fn start(_rank: &Rank, comm: &Communicator, plan: Plan) -> Out<Pendin
         };
         then(caller, Arrived::Blocks(all, ranks)).map(|()| Stat::EMPTY)
     };
-    Ok(Pending::new(vec![request], Box::new(finish)).on(comm).collective())
+    Ok(Pending::new(vec![request], Box::new(finish))
+        .on(comm)
+        .collective())
 }
 
 /// Messages between the hidden communicators: all are sent, and all receives are posted, at once.

@@ -107,12 +107,20 @@ fn a_trace_names_messages_as_mpi_does() {
     assert!(trace.starts_with("{\"displayTimeUnit\""));
     // Lines are those of the program, and of the call that is named.
     assert!(!trace.contains("crates/rankfold-mpi/src"));
-    for (call, line) in [("MPI_Recv(from any, tag 0)", "orders.c:"), ("MPI_Init", "orders.c:")] {
+    for (call, line) in [
+        ("MPI_Recv(from any, tag 0)", "orders.c:"),
+        ("MPI_Init", "orders.c:"),
+    ] {
         let of = format!("\"call\":\"{call}\",\"at\":\"");
-        let places = trace.match_indices(&of).map(|(at, _)| &trace[at + of.len()..]);
+        let places = trace
+            .match_indices(&of)
+            .map(|(at, _)| &trace[at + of.len()..]);
         assert!(places.clone().count() > 0, "{call}");
         for place in places {
-            assert!(place.split('"').next().unwrap().contains(line), "{call}: {place:.60}");
+            assert!(
+                place.split('"').next().unwrap().contains(line),
+                "{call}: {place:.60}"
+            );
         }
     }
     assert!(
@@ -189,4 +197,59 @@ fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
     // Without the streams of C it comes out as it is.
     let alone = text(&run(&["-n", "1"], &program, &["alone"]).stdout);
     assert_eq!(alone.lines().last(), Some("alone"), "{alone}");
+}
+
+#[test]
+fn every_function_is_declared_and_links_under_both_its_names() {
+    let place = folder("links");
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("links.c"), place.join("links"));
+    let parts = rankfold_mpi::exports::functions();
+    let names: Vec<&str> = parts
+        .iter()
+        .flat_map(|part| part.functions.iter().copied())
+        .collect();
+    assert!(names.len() > 600, "{}", names.len());
+    let pointers: Vec<String> = names
+        .iter()
+        .map(|it| format!("(void *){it}, (void *)P{it}"))
+        .collect();
+    let text_of = format!(
+        "#include <mpi.h>\nvoid *all[] = {{{}}};\nint main(void) {{\n  MPI_Init(0, 0);\n  MPI_Finalize();\n  \
+         return 0;\n}}\n",
+        pointers.join(",\n")
+    );
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler
+        .args(["-Wall", "-Werror"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&program);
+    assert!(made.status().unwrap().success());
+    let output = run(&["-n", "2"], &program, &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_program_profiles_calls_by_functions_of_its_own() {
+    let place = folder("profiles");
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("profiles.c"), place.join("profiles"));
+    let text_of = "#include <mpi.h>\n#include <stdio.h>\nstatic int calls;\n\
+        int MPI_Barrier(MPI_Comm comm) {\n  calls++;\n  return PMPI_Barrier(comm);\n}\n\
+        int main(int argc, char **argv) {\n  MPI_Init(&argc, &argv);\n  MPI_Barrier(MPI_COMM_WORLD);\n\
+        MPI_Barrier(MPI_COMM_SELF);\n  printf(\"%d calls\\n\", calls);\n  MPI_Finalize();\n}\n";
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler.arg("-Wall").arg(&source).arg("-o").arg(&program);
+    assert!(made.status().unwrap().success());
+    let output = run(&["-n", "2"], &program, &[]);
+    assert_eq!(text(&output.stdout), "2 calls\n2 calls\n");
 }

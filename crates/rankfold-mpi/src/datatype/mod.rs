@@ -88,7 +88,10 @@ impl Datatype {
     /// The basic elements and the bytes of one period of its signature.
     fn period(&self) -> (u64, u64) {
         let times = self.runs.iter().map(|(_, times)| *times);
-        let bytes = self.runs.iter().map(|(it, times)| u64::from(it.size) * times);
+        let bytes = self
+            .runs
+            .iter()
+            .map(|(it, times)| u64::from(it.size) * times);
         (times.sum(), bytes.sum())
     }
 
@@ -115,7 +118,10 @@ impl Datatype {
         let mut bytes = whole.checked_mul(period)?;
         for (basic, times) in &self.runs {
             let here = left.min(*times);
-            (left, bytes) = (left - here, bytes.checked_add(here * u64::from(basic.size))?);
+            (left, bytes) = (
+                left - here,
+                bytes.checked_add(here * u64::from(basic.size))?,
+            );
         }
         isize::try_from(bytes).ok().map(isize::cast_unsigned)
     }

@@ -11,7 +11,7 @@ use crate::rank::Rank;
 use crate::request::{self, Pending, keep};
 
 /// A receive and a send as one operation, which gives what the receive gives.
-fn both(mut coming: Pending, sent: Pending) -> Pending {
+pub(super) fn both(mut coming: Pending, sent: Pending) -> Pending {
     let further = sent.open.len();
     coming.open.extend(sent.open);
     let first = coming.over.len();

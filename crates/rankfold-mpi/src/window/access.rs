@@ -140,7 +140,13 @@ impl Win {
 
     /// Runs an access to the elements that are aimed at, with their address.
     fn at<R>(&self, aim: &Aim, f: impl FnOnce(usize) -> Out<R>) -> Out<R> {
-        part::access(&self.parts[aim.rank], aim.rank, aim.disp, (aim.count, &aim.of), f)
+        part::access(
+            &self.parts[aim.rank],
+            aim.rank,
+            aim.disp,
+            (aim.count, &aim.of),
+            f,
+        )
     }
 
     pub(crate) fn put(&self, caller: &Caller, origin: &Buffer<'_>, aim: &Aim) -> Out {

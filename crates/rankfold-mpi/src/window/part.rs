@@ -84,11 +84,22 @@ impl Part {
     }
 
     /// The address of `count` elements at a displacement, if others may access them.
-    pub(super) fn find(&self, rank: usize, disp: MPI_Aint, (count, of): (usize, &Datatype)) -> Out<usize> {
+    pub(super) fn find(
+        &self,
+        rank: usize,
+        disp: MPI_Aint,
+        (count, of): (usize, &Datatype),
+    ) -> Out<usize> {
         self.find_in(&self.lock(), rank, disp, (count, of))
     }
 
-    fn find_in(&self, state: &State, rank: usize, disp: MPI_Aint, (count, of): (usize, &Datatype)) -> Out<usize> {
+    fn find_in(
+        &self,
+        state: &State,
+        rank: usize,
+        disp: MPI_Aint,
+        (count, of): (usize, &Datatype),
+    ) -> Out<usize> {
         require(!state.closed, MPI_ERR_PROC_ABORTED, || {
             format!("rank {rank} has called MPI_Finalize, or has ended")
         })?;
@@ -155,7 +166,10 @@ pub(super) fn access<R>(
     f: impl FnOnce(usize) -> Out<R>,
 ) -> Out<R> {
     let accessed = |state: &mut State| state.accessed;
-    let mut state = part.has_left.wait_while(part.lock(), accessed).expect("no thread panics with it");
+    let mut state = part
+        .has_left
+        .wait_while(part.lock(), accessed)
+        .expect("no thread panics with it");
     let at = part.find_in(&state, rank, disp, elements)?;
     state.accessed = true;
     drop(state);
