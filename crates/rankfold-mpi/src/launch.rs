@@ -41,6 +41,7 @@ pub(crate) struct Shared {
     /// The calls of MPI of ranks that have ended, if the run is traced.
     entered: Mutex<Vec<Vec<Entered>>>,
     pub traced: bool,
+    pub owns_datatypes: bool,
     /// The calls that ended ranks.
     stops: Mutex<BTreeMap<usize, Stop>>,
 }
@@ -53,7 +54,7 @@ static ONE: c_int = 1;
 static LAST_CODE: c_int = MPI_ERR_LASTCODE;
 
 impl Shared {
-    fn new(ranks: usize, launched: bool, traced: bool) -> Shared {
+    fn new(ranks: usize, launched: bool) -> Shared {
         static WORLDS: AtomicUsize = AtomicUsize::new(0);
         Shared {
             // Relaxed: only distinct.
@@ -65,7 +66,8 @@ impl Shared {
             calls: Mutex::new(vec![NO_CALL; ranks]),
             remarks: Mutex::default(),
             entered: Mutex::new((0..ranks).map(|_| Vec::new()).collect()),
-            traced,
+            traced: false,
+            owns_datatypes: false,
             stops: Mutex::default(),
         }
     }
@@ -141,6 +143,7 @@ pub struct Program {
     pub(crate) world: World,
     order: Option<MessageOrder>,
     trace: Option<PathBuf>,
+    owns_datatypes: bool,
 }
 
 /// The `main` of a program.
@@ -162,6 +165,7 @@ impl Program {
             world: World::new(ranks),
             order: None,
             trace: None,
+            owns_datatypes: false,
         }
     }
 
@@ -208,6 +212,13 @@ impl Program {
         self
     }
 
+    /// Tells of datatypes that are left at the end too. Programs in Rust keep theirs in statics, so that they are not told of
+    /// unless this is called; `rankfold-mpirun` calls it.
+    pub fn own_datatypes(mut self) -> Program {
+        self.owns_datatypes = true;
+        self
+    }
+
     /// Changes the world further, such as by [`World::inject`] or [`World::buffering`].
     ///
     /// # Examples
@@ -244,7 +255,11 @@ impl Program {
     pub(crate) fn once(&self, world: &World, main: &Main) -> Result<Ended, Failed> {
         let failed = |error: &dyn fmt::Display| Failed(error.to_string());
         let seats = world.seats().map_err(|error| failed(&error))?;
-        let shared = Arc::new(Shared::new(self.ranks, true, self.trace.is_some()));
+        let shared = Arc::new(Shared {
+            traced: self.trace.is_some(),
+            owns_datatypes: self.owns_datatypes,
+            ..Shared::new(self.ranks, true)
+        });
         for rank in 0..self.ranks {
             let seat = seats.take(rank).map_err(|error| failed(&error))?;
             let (shared, main) = (shared.clone(), main.clone());
@@ -402,7 +417,7 @@ pub(crate) fn end(rank: &Rank, outcome: Outcome<(), String>) -> ! {
 pub(crate) fn singleton() -> Result<Rc<Rank>, String> {
     let seats = World::connect(1);
     let seat = seats.take(0).map_err(|error| error.to_string())?;
-    let rank = Rank::new(Arc::new(Shared::new(1, false, false)), seat.enter());
+    let rank = Rank::new(Arc::new(Shared::new(1, false)), seat.enter());
     let rank = Rc::new(rank.map_err(|error| error.to_string())?);
     set(Some(rank.clone()));
     debug_assert!(current().is_some());

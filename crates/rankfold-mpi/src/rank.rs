@@ -2,7 +2,7 @@
 //! functions have no argument for it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -52,6 +52,8 @@ pub(crate) struct Rank {
     pub comms: RefCell<Table<Rc<Communicator>>>,
     pub groups: RefCell<Table<Rc<Group>>>,
     pub empty: Rc<Group>,
+    /// The handles of datatypes that it made and has not freed.
+    pub datatypes: RefCell<BTreeSet<usize>>,
     /// The attributes of datatypes that have any, by their handles.
     pub typed: RefCell<BTreeMap<usize, Rc<TypeAttributes>>>,
     pub sessions: RefCell<Table<Rc<Session>>>,
@@ -113,6 +115,7 @@ impl Rank {
             comms: RefCell::new(Table::new(Kind::Comm)),
             groups: RefCell::new(Table::new(Kind::Group)),
             empty,
+            datatypes: RefCell::default(),
             typed: RefCell::default(),
             sessions: RefCell::new(Table::new(Kind::Session)),
             wins: RefCell::new(Table::new(Kind::Win)),
@@ -257,6 +260,9 @@ impl Rank {
         note(self.messages.borrow().len(), "message of a matched probe");
         note(self.comms.borrow().len(), "communicator");
         note(self.wins.borrow().len(), "window");
+        if self.shared.owns_datatypes {
+            note(self.datatypes.borrow().len(), "datatype");
+        }
         leaks
     }
 }

@@ -253,3 +253,27 @@ fn a_program_profiles_calls_by_functions_of_its_own() {
     let output = run(&["-n", "2"], &program, &[]);
     assert_eq!(text(&output.stdout), "2 calls\n2 calls\n");
 }
+
+#[test]
+fn what_a_program_leaves_is_told() {
+    let place = folder("leaves");
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("leaves.c"), place.join("leaves"));
+    let text_of = "#include <mpi.h>\nint main(int argc, char **argv) {\n  MPI_Comm comm;\n  MPI_Datatype types[2];\n\
+        MPI_Request request;\n  int got;\n  MPI_Init(&argc, &argv);\n  MPI_Comm_dup(MPI_COMM_WORLD, &comm);\n\
+        MPI_Type_contiguous(2, MPI_INT, &types[0]);\n  MPI_Type_dup(types[0], &types[1]);\n  MPI_Type_free(&types[0]);\n\
+        MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm, &request);\n  MPI_Finalize();\n}\n";
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler.arg("-Wall").arg(&source).arg("-o").arg(&program);
+    assert!(made.status().unwrap().success());
+    let output = run(&["-n", "2"], &program, &[]);
+    assert!(output.status.success());
+    let left = "left at MPI_Finalize: 1 pending request, 1 communicator, 1 datatype";
+    for rank in 0..2 {
+        assert!(text(&output.stderr).contains(&format!("rank {rank}: {left}\n")));
+    }
+}

@@ -17,6 +17,7 @@ use std::sync::{Arc, LazyLock, Mutex, RwLock};
 use crate::abi::*;
 use crate::error::{Failure, Out, bad, failure, require};
 use crate::handle::{Kind, Table};
+use crate::rank::current;
 use basic::Basic;
 use decode::Made;
 use signature::Signature;
@@ -207,7 +208,11 @@ pub(crate) fn add(datatype: Datatype) -> MPI_Datatype {
 /// A further handle of a datatype.
 pub(crate) fn share(datatype: Arc<Datatype>) -> MPI_Datatype {
     let mut derived = DERIVED.write().expect("no thread panics with it");
-    std::ptr::without_provenance_mut(derived.add(datatype))
+    let number = derived.add(datatype);
+    if let Some(rank) = current() {
+        rank.datatypes.borrow_mut().insert(number);
+    }
+    std::ptr::without_provenance_mut(number)
 }
 
 pub(crate) fn free(handle: MPI_Datatype) -> Out {
@@ -217,6 +222,9 @@ pub(crate) fn free(handle: MPI_Datatype) -> Out {
     })?;
     let mut derived = DERIVED.write().expect("no thread panics with it");
     let freed = derived.remove(number).map(drop);
+    if let Some(rank) = current() {
+        rank.datatypes.borrow_mut().remove(&number);
+    }
     freed.map_err(|why| bad(MPI_ERR_TYPE, "datatype", number, why))
 }
 
