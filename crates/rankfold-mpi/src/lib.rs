@@ -54,6 +54,7 @@ mod window;
 
 pub use header::header;
 pub use launch::{Failed, Program, run};
+pub use rankfold::Fault;
 pub use rankfold::testing::{Explored, MessageOrder};
 pub use settings::{launch, test};
 
