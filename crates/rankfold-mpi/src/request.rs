@@ -169,13 +169,22 @@ impl Entry {
         }
     }
 
-    pub(crate) fn is_pending(&self) -> bool {
+    fn pending(&self) -> Option<&Pending> {
         match self {
             Entry::Once(pending)
             | Entry::Persistent {
                 active: pending, ..
-            } => pending.is_some(),
+            } => pending.as_ref(),
         }
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending().is_some()
+    }
+
+    /// Whether nothing of it is left to wait for.
+    fn has_no_parts(&self) -> bool {
+        self.pending().is_none_or(|it| it.open.is_empty())
     }
 }
 
@@ -333,9 +342,9 @@ pub(crate) fn wait_any(
     if active.is_empty() {
         return Ok(None);
     }
-    // Those without parts are over.
+    // Those without parts are over; of those with parts the engine chooses one.
     for at in &active {
-        if is_done(rank, requests[*at])? {
+        if with(rank, requests[*at], |entry| entry.has_no_parts())? {
             let result = wait(rank, caller, &mut requests[*at]);
             return Ok(Some((*at, result)));
         }
@@ -389,9 +398,8 @@ fn wait_for_one(rank: &Rank, requests: &[MPI_Request], active: &[usize]) -> Out<
 
 /// Refuses what is not allowed of a collective that was started.
 fn refuse_collective(rank: &Rank, request: MPI_Request, what: &str) -> Out {
-    let is_one = with(rank, request, |entry| match entry {
-        Entry::Once(pending) => pending.as_ref().is_some_and(|it| it.is_collective),
-        Entry::Persistent { active, .. } => active.as_ref().is_some_and(|it| it.is_collective),
+    let is_one = with(rank, request, |entry| {
+        entry.pending().is_some_and(|it| it.is_collective)
     })?;
     require(!is_one, MPI_ERR_REQUEST, || {
         format!("the request is that of a collective, which cannot be {what}: wait for it")
