@@ -31,6 +31,7 @@ mod handle;
 mod header;
 mod launch;
 mod line;
+mod matched;
 mod memory;
 mod numbers;
 mod op;

@@ -15,9 +15,10 @@ use crate::comm::Communicator;
 use crate::error::{Out, bad, failure};
 use crate::handle::{Kind, Table};
 use crate::launch::{NO_CALL, Shared};
+use crate::matched::Reserved;
 use crate::memory::Byte;
 use crate::op::Op;
-use crate::p2p::Reserved;
+
 use crate::request::{Entry, Pending};
 use crate::session::Session;
 use crate::trace::{self, Entered};

@@ -6,6 +6,7 @@ use super::arguments::{flag, status as tell};
 use super::sizes::{counted, place};
 use crate::abi::*;
 use crate::error::{Out, failure, require};
+use crate::matched;
 use crate::memory::Caller;
 use crate::p2p::{self, From, Stat};
 use crate::rank::Rank;
@@ -29,7 +30,7 @@ pub(super) fn receive(
 ) -> Out<Stat> {
     let into = place(buf, count, datatype)?;
     let handle = caller.read(message)?;
-    let stat = p2p::matched_recv(rank, caller, &into.buffer(), handle);
+    let stat = matched::matched_recv(rank, caller, &into.buffer(), handle);
     caller.write(message, MPI_MESSAGE_NULL)?;
     stat
 }
@@ -67,14 +68,14 @@ super::calls! {
     }
     fn MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status) on comm |rank, caller| {
         let on = rank.comm(comm)?;
-        let taken = p2p::matched_probe(rank, From::new(&on, source, tag)?, &on, true)?;
+        let taken = matched::matched_probe(rank, From::new(&on, source, tag)?, &on, true)?;
         let (handle, stat) = taken.ok_or_else(|| failure(MPI_ERR_INTERN, "a probe that waits found no message"))?;
         tell(caller, status, &stat);
         caller.write(message, handle)
     }
     fn MPI_Improbe(source: c_int, tag: c_int, comm: MPI_Comm, there: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status) on comm |rank, caller| {
         let on = rank.comm(comm)?;
-        let taken = p2p::matched_probe(rank, From::new(&on, source, tag)?, &on, false)?;
+        let taken = matched::matched_probe(rank, From::new(&on, source, tag)?, &on, false)?;
         found(caller, there, taken.as_ref().map(|(_, stat)| stat), status)?;
         match taken {
             Some((handle, _)) => caller.write(message, handle),
