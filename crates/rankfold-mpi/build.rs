@@ -2,7 +2,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    for name in ["MPI_*", "__wrap_*", "rankfold_*"] {
+    for name in ["MPI_*", "PMPI_*", "__wrap_*", "rankfold_*", "fileno"] {
         println!("cargo::rustc-link-arg-bin=rankfold-mpirun=-Wl,--export-dynamic-symbol={name}");
     }
 }

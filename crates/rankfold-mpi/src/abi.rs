@@ -63,6 +63,8 @@ pub struct MPI_Status {
     pub MPI_internal: [c_int; 5],
 }
 
+/// In the module `mpi_f08` of Fortran it has the same parts.
+pub type MPI_F08_status = MPI_Status;
 pub type MPI_Aint = isize;
 pub type MPI_Count = i64;
 pub type MPI_Offset = i64;
@@ -70,6 +72,8 @@ pub type MPI_Fint = c_int;
 
 pub type MPI_User_function =
     unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
+pub type MPI_User_function_c =
+    unsafe extern "C" fn(*mut c_void, *mut c_void, *mut MPI_Count, *mut MPI_Datatype);
 pub type MPI_Comm_copy_attr_function = unsafe extern "C" fn(
     MPI_Comm,
     c_int,
@@ -104,6 +108,28 @@ pub type MPI_Type_delete_attr_function =
 pub type MPI_Comm_errhandler_function = unsafe extern "C" fn(*mut MPI_Comm, *mut c_int, ...);
 pub type MPI_Session_errhandler_function = unsafe extern "C" fn(*mut MPI_Session, *mut c_int, ...);
 pub type MPI_Win_errhandler_function = unsafe extern "C" fn(*mut MPI_Win, *mut c_int, ...);
+pub type MPI_File_errhandler_function = unsafe extern "C" fn(*mut MPI_File, *mut c_int, ...);
+pub type MPI_Grequest_query_function = unsafe extern "C" fn(*mut c_void, *mut MPI_Status) -> c_int;
+pub type MPI_Grequest_free_function = unsafe extern "C" fn(*mut c_void) -> c_int;
+pub type MPI_Grequest_cancel_function = unsafe extern "C" fn(*mut c_void, c_int) -> c_int;
+pub type MPI_Datarep_extent_function =
+    unsafe extern "C" fn(MPI_Datatype, *mut MPI_Aint, *mut c_void) -> c_int;
+pub type MPI_Datarep_conversion_function = unsafe extern "C" fn(
+    *mut c_void,
+    MPI_Datatype,
+    c_int,
+    *mut c_void,
+    MPI_Offset,
+    *mut c_void,
+) -> c_int;
+pub type MPI_Datarep_conversion_function_c = unsafe extern "C" fn(
+    *mut c_void,
+    MPI_Datatype,
+    MPI_Count,
+    *mut c_void,
+    MPI_Offset,
+    *mut c_void,
+) -> c_int;
 
 macro_rules! classes {
     ($($name:ident = $number:expr, $text:expr;)*) => {
@@ -247,6 +273,18 @@ numbers! {
     MPI_WIN_FLAVOR_SHARED = 314;
     MPI_WIN_UNIFIED = 321;
     MPI_WIN_SEPARATE = 322;
+    MPI_MODE_APPEND = 1;
+    MPI_MODE_CREATE = 2;
+    MPI_MODE_DELETE_ON_CLOSE = 4;
+    MPI_MODE_EXCL = 8;
+    MPI_MODE_RDONLY = 16;
+    MPI_MODE_RDWR = 32;
+    MPI_MODE_SEQUENTIAL = 64;
+    MPI_MODE_UNIQUE_OPEN = 128;
+    MPI_MODE_WRONLY = 256;
+    MPI_SEEK_CUR = 401;
+    MPI_SEEK_END = 402;
+    MPI_SEEK_SET = 403;
     MPI_MODE_NOCHECK = 1024;
     MPI_MODE_NOPRECEDE = 2048;
     MPI_MODE_NOPUT = 4096;

@@ -44,12 +44,12 @@ pub(crate) fn enter(
     caller: &Caller,
     body: impl FnOnce(&Rank) -> Out,
 ) -> c_int {
-    let Some(rank) = current() else {
+    let Some(rank) = current().or_else(|| first_rank(name)) else {
         return stray(name);
     };
     let outcome = match rank.phase.get() {
         Phase::Running => {
-            rank.call.set(name);
+            rank.enters(name);
             run(&rank, name, |rank| {
                 if rank.has_freed() {
                     crate::request::sweep_freed(rank, caller)?;
@@ -61,12 +61,35 @@ pub(crate) fn enter(
                 Ok(())
             })
         }
+        _ if is_always_available(name) => run(&rank, name, body),
         _ => Err(out_of_phase(&rank)),
     };
     match outcome {
         Ok(()) => MPI_SUCCESS,
         Err(error) => failed(&rank, name, on, caller, error),
     }
+}
+
+/// Whether a call is allowed before `MPI_Init` and after `MPI_Finalize`: a session begins with some of these.
+#[cold]
+fn is_always_available(name: &str) -> bool {
+    const OTHERS: [&str; 5] = [
+        "MPI_Session_create_errhandler",
+        "MPI_Session_call_errhandler",
+        "MPI_Errhandler_free",
+        "MPI_Error_class",
+        "MPI_Error_string",
+    ];
+    let starts = ["MPI_Info_", "MPI_Add_error_", "MPI_Remove_error_"];
+    OTHERS.contains(&name) || starts.iter().any(|start| name.starts_with(start))
+}
+
+/// The rank that a thread becomes by such a call, where none was launched.
+#[cold]
+fn first_rank(name: &str) -> Option<Rc<Rank>> {
+    // Relaxed: a thread that is to see it learned of it from the rank.
+    let is_first = is_always_available(name) && BEGUN.load(Ordering::Relaxed) == 0;
+    is_first.then(|| here(name)).flatten()
 }
 
 /// Runs a call that any thread may make at any time.
@@ -140,6 +163,7 @@ pub(crate) fn initialise(
     let outcome = match (rank.finalised.get(), rank.initialised.replace(true)) {
         (false, false) => {
             rank.phase.set(Phase::Running);
+            rank.enters(name);
             BEGUN.fetch_add(1, Ordering::Relaxed);
             run(&rank, name, body)
         }

@@ -13,6 +13,7 @@ use std::ptr::{self, with_exposed_provenance_mut};
 
 use crate::abi::*;
 use crate::memory::Caller;
+use crate::op::Function;
 use crate::rank::Handler;
 
 impl Caller {
@@ -72,15 +73,21 @@ impl Caller {
     /// Combines `count` elements: `inout` becomes `input` op `inout`.
     pub(crate) fn combine(
         &self,
-        function: MPI_User_function,
+        function: Function,
         input: *mut u8,
         inout: *mut u8,
         count: usize,
         datatype: MPI_Datatype,
     ) {
-        let (mut len, mut datatype) = (count as c_int, datatype);
-        // SAFETY: the function that the program passed to `MPI_Op_create`, on buffers of as many elements.
-        unsafe { function(input.cast(), inout.cast(), &mut len, &mut datatype) };
+        let (input, inout, mut datatype) = (input.cast(), inout.cast(), datatype);
+        // SAFETY: the function that the program passed to `MPI_Op_create` or `MPI_Op_create_c`, on buffers of as many
+        // elements.
+        unsafe {
+            match function {
+                Function::Small(run) => run(input, inout, &mut (count as c_int), &mut datatype),
+                Function::Large(run) => run(input, inout, &mut (count as MPI_Count), &mut datatype),
+            }
+        }
     }
 
     /// Runs an error handler.

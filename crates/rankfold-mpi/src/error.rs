@@ -3,6 +3,7 @@
 use std::ffi::c_int;
 use std::fmt;
 use std::ops::Deref;
+use std::time::Duration;
 
 use rankfold::ErrorKind;
 
@@ -94,6 +95,21 @@ fn stuck(found: &rankfold::error::Deadlock) -> String {
     )
 }
 
+/// A wait that took too long, with the ranks that were in no call meanwhile.
+fn too_long(waited: Duration, picture: &str) -> String {
+    let outside = |line: &str| {
+        let (rank, state) = line.strip_prefix("  rank ")?.split_once(' ')?;
+        let long = state
+            .trim_start()
+            .strip_prefix("outside rankfold for at least ")?;
+        Some(format!(
+            "; rank {rank} has made no call for at least {long}"
+        ))
+    };
+    let outside: String = picture.lines().filter_map(outside).collect();
+    format!("nothing came within {waited:.1?}{outside}")
+}
+
 impl From<rankfold::Error> for Failure {
     #[cold]
     fn from(error: rankfold::Error) -> Failure {
@@ -107,6 +123,7 @@ impl From<rankfold::Error> for Failure {
         // Its call and line are those of this library; the caller names MPI's.
         let text = match error.kind() {
             ErrorKind::Deadlock(found) => stuck(found),
+            ErrorKind::TimedOut { waited, picture } => too_long(*waited, picture),
             ErrorKind::Mismatch(_) => "the ranks are in different collective calls".into(),
             kind => kind.to_string(),
         };

@@ -34,6 +34,7 @@ typedef struct {
     int MPI_ERROR;
     int MPI_internal[5];
 } MPI_Status;
+typedef MPI_Status MPI_F08_status;
 
 ";
 
@@ -52,9 +53,12 @@ const BETWEEN: &str = "
 #define MPI_C_COMPLEX MPI_C_FLOAT_COMPLEX
 
 typedef void MPI_User_function(void *, void *, int *, MPI_Datatype *);
+typedef void MPI_User_function_c(void *, void *, MPI_Count *, MPI_Datatype *);
 typedef int MPI_Comm_copy_attr_function(MPI_Comm, int, void *, void *, void *, int *);
 typedef int MPI_Comm_delete_attr_function(MPI_Comm, int, void *, void *);
 typedef void MPI_Comm_errhandler_function(MPI_Comm *, int *, ...);
+typedef MPI_Comm_copy_attr_function MPI_Copy_function;
+typedef MPI_Comm_delete_attr_function MPI_Delete_function;
 typedef int MPI_Win_copy_attr_function(MPI_Win, int, void *, void *, void *, int *);
 typedef int MPI_Win_delete_attr_function(MPI_Win, int, void *, void *);
 typedef int MPI_Type_copy_attr_function(MPI_Datatype, int, void *, void *, void *, int *);
@@ -64,22 +68,40 @@ typedef void MPI_Session_errhandler_function(MPI_Session *, int *, ...);
 #define MPI_COMM_NULL_COPY_FN ((MPI_Comm_copy_attr_function *)0)
 #define MPI_COMM_DUP_FN ((MPI_Comm_copy_attr_function *)1)
 #define MPI_COMM_NULL_DELETE_FN ((MPI_Comm_delete_attr_function *)0)
+typedef void MPI_File_errhandler_function(MPI_File *, int *, ...);
+typedef int MPI_Grequest_query_function(void *, MPI_Status *);
+typedef int MPI_Grequest_free_function(void *);
+typedef int MPI_Grequest_cancel_function(void *, int);
+typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
+typedef int MPI_Datarep_conversion_function(void *, MPI_Datatype, int, void *, MPI_Offset, void *);
+typedef int MPI_Datarep_conversion_function_c(void *, MPI_Datatype, MPI_Count, void *, MPI_Offset, void *);
+#define MPI_CONVERSION_FN_NULL ((MPI_Datarep_conversion_function *)0)
+#define MPI_CONVERSION_FN_NULL_C ((MPI_Datarep_conversion_function_c *)0)
+#define MPI_DISPLACEMENT_CURRENT (-1)
+#define MPI_MAX_DATAREP_STRING 128
+#define MPI_NULL_COPY_FN MPI_COMM_NULL_COPY_FN
+#define MPI_DUP_FN MPI_COMM_DUP_FN
+#define MPI_NULL_DELETE_FN MPI_COMM_NULL_DELETE_FN
 #define MPI_WIN_NULL_COPY_FN ((MPI_Win_copy_attr_function *)0)
 #define MPI_WIN_DUP_FN ((MPI_Win_copy_attr_function *)1)
 #define MPI_WIN_NULL_DELETE_FN ((MPI_Win_delete_attr_function *)0)
 #define MPI_TYPE_NULL_COPY_FN ((MPI_Type_copy_attr_function *)0)
 #define MPI_TYPE_DUP_FN ((MPI_Type_copy_attr_function *)1)
 #define MPI_TYPE_NULL_DELETE_FN ((MPI_Type_delete_attr_function *)0)
-
-int MPI_Init(int *argc, char ***argv);
-int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);
-int MPI_Finalize(void);
-int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session);
-double MPI_Wtime(void);
-double MPI_Wtick(void);
-MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint disp);
-MPI_Aint MPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2);
 ";
+
+/// Functions that no list defines.
+const SPECIAL: [&str; 9] = [
+    "int MPI_Init(int *argc, char ***argv);",
+    "int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);",
+    "int MPI_Finalize(void);",
+    "int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session);",
+    "int MPI_Pcontrol(const int level, ...);",
+    "double MPI_Wtime(void);",
+    "double MPI_Wtick(void);",
+    "MPI_Aint MPI_Aint_add(MPI_Aint base, MPI_Aint disp);",
+    "MPI_Aint MPI_Aint_diff(MPI_Aint addr1, MPI_Aint addr2);",
+];
 
 const AFTER: &str = "
 #ifdef __cplusplus
@@ -143,6 +165,19 @@ fn argument(name: &str) -> String {
     }
 }
 
+/// Declares a function under its two names.
+fn declare(text: &mut String, declaration: &str) {
+    let (before, from_name) = declaration.split_at(declaration.find("MPI_").unwrap_or(0));
+    let _ = match before {
+        // The type of the result begins so too.
+        "" => {
+            let (result, function) = declaration.split_once(' ').unwrap_or_default();
+            writeln!(text, "{declaration}\n{result} P{function}")
+        }
+        _ => writeln!(text, "{declaration}\n{before}P{from_name}"),
+    };
+}
+
 /// The text of `mpi.h`.
 pub fn header() -> String {
     let mut text = String::from(BEFORE);
@@ -160,18 +195,17 @@ pub fn header() -> String {
         let _ = writeln!(text, "#define {name} ({number})");
     }
     text.push_str(BETWEEN);
+    SPECIAL.iter().for_each(|it| declare(&mut text, it));
     for (name, arguments) in signatures() {
         let arguments: Vec<String> = arguments
             .iter()
             .map(|(argument, ty)| declaration(&self::argument(argument), &sized(name, ty)))
             .collect();
-        let _ = writeln!(text, "int {name}({});", arguments.join(", "));
+        declare(&mut text, &format!("int {name}({});", arguments.join(", ")));
     }
     for [handle, to, from] in CONVERSIONS {
-        let _ = writeln!(
-            text,
-            "MPI_Fint {to}({handle} handle);\n{handle} {from}(MPI_Fint number);"
-        );
+        declare(&mut text, &format!("MPI_Fint {to}({handle} handle);"));
+        declare(&mut text, &format!("{handle} {from}(MPI_Fint number);"));
     }
     text + AFTER
 }

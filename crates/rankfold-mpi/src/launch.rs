@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -22,9 +22,10 @@ use rankfold::{Buffering, Outcome, Report, Seats, World};
 
 use crate::abi::*;
 use crate::attribute;
+use crate::explore;
 use crate::rank::{Phase, Rank, current, set};
 use crate::report::{self, Known, Stop};
-use crate::{explore, trace};
+use crate::trace::{self, Entered};
 
 /// What all ranks of a run share.
 pub(crate) struct Shared {
@@ -37,6 +38,10 @@ pub(crate) struct Shared {
     /// The call that each rank which has ended was in last.
     calls: Mutex<Vec<&'static str>>,
     remarks: Mutex<Vec<String>>,
+    /// The calls of MPI of ranks that have ended, if the run is traced.
+    entered: Mutex<Vec<Vec<Entered>>>,
+    pub traced: bool,
+    pub owns_datatypes: bool,
     /// The calls that ended ranks.
     stops: Mutex<BTreeMap<usize, Stop>>,
 }
@@ -60,6 +65,9 @@ impl Shared {
             has_ended: Condvar::new(),
             calls: Mutex::new(vec![NO_CALL; ranks]),
             remarks: Mutex::default(),
+            entered: Mutex::new((0..ranks).map(|_| Vec::new()).collect()),
+            traced: false,
+            owns_datatypes: false,
             stops: Mutex::default(),
         }
     }
@@ -80,6 +88,11 @@ impl Shared {
             .lock()
             .expect("no thread panics with it")
             .push(what);
+    }
+
+    /// The calls of MPI of each rank of a traced run.
+    pub(crate) fn entered(&self) -> MutexGuard<'_, Vec<Vec<Entered>>> {
+        self.entered.lock().expect("no thread panics with it")
     }
 
     fn ends(&self, rank: usize, outcome: Outcome<(), String>) {
@@ -130,6 +143,7 @@ pub struct Program {
     pub(crate) world: World,
     order: Option<MessageOrder>,
     trace: Option<PathBuf>,
+    owns_datatypes: bool,
 }
 
 /// The `main` of a program.
@@ -151,6 +165,7 @@ impl Program {
             world: World::new(ranks),
             order: None,
             trace: None,
+            owns_datatypes: false,
         }
     }
 
@@ -197,6 +212,13 @@ impl Program {
         self
     }
 
+    /// Tells of datatypes that are left at the end too. Programs in Rust keep theirs in statics, so that they are not told of
+    /// unless this is called; `rankfold-mpirun` calls it.
+    pub fn own_datatypes(mut self) -> Program {
+        self.owns_datatypes = true;
+        self
+    }
+
     /// Changes the world further, such as by [`World::inject`] or [`World::buffering`].
     ///
     /// # Examples
@@ -233,7 +255,11 @@ impl Program {
     pub(crate) fn once(&self, world: &World, main: &Main) -> Result<Ended, Failed> {
         let failed = |error: &dyn fmt::Display| Failed(error.to_string());
         let seats = world.seats().map_err(|error| failed(&error))?;
-        let shared = Arc::new(Shared::new(self.ranks, true));
+        let shared = Arc::new(Shared {
+            traced: self.trace.is_some(),
+            owns_datatypes: self.owns_datatypes,
+            ..Shared::new(self.ranks, true)
+        });
         for rank in 0..self.ranks {
             let seat = seats.take(rank).map_err(|error| failed(&error))?;
             let (shared, main) = (shared.clone(), main.clone());
@@ -249,7 +275,7 @@ impl Program {
         let report = seats.report(shared.outcomes());
         let report = report.map_err(|error| failed(&error))?;
         if let Some(file) = &self.trace {
-            trace::write(&report, file)?;
+            trace::write(&report, &shared, file)?;
         }
         Ok(ended(&shared, &report))
     }
@@ -352,6 +378,7 @@ fn said(payload: &(dyn Any + Send)) -> String {
 /// Ends the rank for all others.
 fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
     crate::window::close_all(rank);
+    rank.shared.entered()[rank.me()] = rank.entered.take();
     let call = rank.call.get();
     rank.shared.calls.lock().expect("no thread panics with it")[rank.me()] = call;
     Seats::end(&rank.world.comm, why);

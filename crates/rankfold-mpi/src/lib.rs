@@ -31,6 +31,7 @@ mod handle;
 mod header;
 mod launch;
 mod line;
+mod matched;
 mod memory;
 mod numbers;
 mod op;
@@ -54,6 +55,7 @@ mod window;
 
 pub use header::header;
 pub use launch::{Failed, Program, run};
+pub use rankfold::Fault;
 pub use rankfold::testing::{Explored, MessageOrder};
 pub use settings::{launch, test};
 

@@ -34,7 +34,12 @@ fn is_between(function: &str, file: &str) -> bool {
 
 /// The first line above this library, if there is one.
 pub(crate) fn of_the_program() -> Option<String> {
-    first(&format!("{:#}", Backtrace::force_capture()))
+    in_backtrace(&Backtrace::force_capture())
+}
+
+/// The first line above this library in a backtrace.
+pub(crate) fn in_backtrace(trace: &Backtrace) -> Option<String> {
+    first(&format!("{trace:#}"))
 }
 
 /// The first line of the program in a backtrace: each frame has its number, its address and its function, and its file in

@@ -12,9 +12,16 @@ use crate::error::{Out, bad, failure, require};
 use crate::memory::{Aligned, Byte, Caller, append, known};
 use crate::rank::Rank;
 
+/// A function of the program, which is told the number of elements as an `int` or as a large count.
+#[derive(Clone, Copy)]
+pub(crate) enum Function {
+    Small(MPI_User_function),
+    Large(MPI_User_function_c),
+}
+
 /// An operator of the program.
 pub(crate) struct Op {
-    pub function: MPI_User_function,
+    pub function: Function,
     pub commutes: bool,
 }
 
@@ -82,7 +89,7 @@ fn own(rank: &Rank, op: MPI_Op) -> Out<Operator> {
         .map_err(|why| bad(MPI_ERR_OP, "operator", number, why))
 }
 
-pub(crate) fn create(rank: &Rank, function: MPI_User_function, commutes: bool) -> MPI_Op {
+pub(crate) fn create(rank: &Rank, function: Function, commutes: bool) -> MPI_Op {
     handle(
         rank.ops
             .borrow_mut()

@@ -1,16 +1,19 @@
 //! The output of programs in C: whole lines, which can be labelled with their rank.
 //!
 //! `rankfold-mpicc` links `streams.c` to each program, so that each copy has streams of its own. What is written to them comes
-//! here, is kept until its line is whole, and goes on to the process's output.
+//! here, is kept until its line is whole, and goes on to the process's output. So does what libraries write to the C
+//! library's own `stdout` and `stderr`, as `std::cout` of C++ does: the thread tells the rank.
 //!
 //! # Why this is sound
 //!
 //! The two functions are called by `streams.c` with the types that it declares, and with a place and length of bytes that
-//! it has.
+//! it has. [`share`] makes streams by glibc's `fopencookie` with a function of the type that it declares, and puts them in
+//! the place of two variables of the C library before any program is loaded that could read them.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::io::{self, Write};
+use std::ptr::{self, without_provenance_mut};
 use std::slice;
 use std::sync::{Mutex, MutexGuard};
 
@@ -133,6 +136,79 @@ pub unsafe extern "C" fn rankfold_writes(stream: usize, bytes: *const c_char, le
     // SAFETY: the caller's promise; and it writes none of them meanwhile.
     let bytes = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len) };
     output().write(stream, bytes);
+}
+
+/// Functions of a stream of one's own, as glibc declares them.
+#[repr(C)]
+struct Functions {
+    read: *const c_void,
+    write: Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> isize>,
+    seek: *const c_void,
+    close: *const c_void,
+}
+
+unsafe extern "C" {
+    static mut stdout: *mut c_void;
+    static mut stderr: *mut c_void;
+    fn fopencookie(cookie: *mut c_void, mode: *const c_char, functions: Functions) -> *mut c_void;
+    fn setvbuf(stream: *mut c_void, buffer: *mut c_char, mode: c_int, len: usize) -> c_int;
+}
+
+/// Nothing is kept in the stream, which all ranks share.
+const UNBUFFERED: c_int = 2;
+
+/// Output of this thread to a stream of the process.
+///
+/// # Safety
+///
+/// `bytes` points to `len` bytes.
+unsafe extern "C" fn writes_shared(number: *mut c_void, bytes: *const c_char, len: usize) -> isize {
+    // SAFETY: the caller's promise.
+    let bytes = unsafe { slice::from_raw_parts(bytes.cast::<u8>(), len) };
+    match crate::process::rank_of_thread() {
+        Some(rank) => output().write(rank * STREAMS + number.addr(), bytes),
+        None => print(number.addr(), bytes),
+    }
+    len.cast_signed()
+}
+
+/// A stream for output of all ranks; null if there is no memory for one.
+fn shared(number: usize) -> *mut c_void {
+    let functions = Functions {
+        read: ptr::null(),
+        write: Some(writes_shared),
+        seek: ptr::null(),
+        close: ptr::null(),
+    };
+    // SAFETY: a string, and functions that may be missing but for the one that writes.
+    let stream = unsafe { fopencookie(without_provenance_mut(number), c"w".as_ptr(), functions) };
+    if !stream.is_null() {
+        // SAFETY: a stream to which nothing was written.
+        unsafe { setvbuf(stream, ptr::null_mut(), UNBUFFERED, 0) };
+    }
+    stream
+}
+
+/// From now on what libraries write to the streams of the process is output of the rank whose thread writes it.
+pub fn share() {
+    let (out, error) = (shared(1), shared(2));
+    if out.is_null() || error.is_null() {
+        return;
+    }
+    // SAFETY: variables that hold streams; no other thread is there yet that could read them.
+    unsafe {
+        stdout = out;
+        stderr = error;
+    }
+}
+
+/// The number of a file for a stream of [`share`], for `fileno`; `None` for other streams.
+pub fn number_of(stream: *const c_void) -> Option<c_int> {
+    // SAFETY: variables that are not written after the start.
+    let (out, error) = unsafe { (stdout, stderr) };
+    [(out, 1), (error, 2)]
+        .into_iter()
+        .find_map(|(own, number)| ptr::eq(own, stream).then_some(number))
 }
 
 /// The addresses of these functions, so that a program that loads others links to them.

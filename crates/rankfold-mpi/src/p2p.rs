@@ -4,7 +4,6 @@
 //! buffer as in a message are sent from there, and received there.
 
 use std::ffi::{c_int, c_void};
-use std::ptr::without_provenance_mut as handle;
 
 use rankfold::{Comm, ErrorKind, Marked, Source, Status, Tag};
 
@@ -13,7 +12,7 @@ use crate::comm::Communicator;
 use crate::datatype::pack::Buffer;
 use crate::datatype::signature::Signature;
 use crate::datatype::{Datatype, Type};
-use crate::error::{Failure, Out, bad, failure, require};
+use crate::error::{Failure, Out, failure, require};
 use crate::memory::{Byte, Caller};
 use crate::rank::Rank;
 use crate::request::{Finish, Part, Pending};
@@ -40,7 +39,7 @@ impl Stat {
         ..Stat::EMPTY
     };
     /// What a receive from `MPI_PROC_NULL` gives.
-    const NO_PROC: Stat = Stat {
+    pub(crate) const NO_PROC: Stat = Stat {
         source: MPI_PROC_NULL,
         ..Stat::EMPTY
     };
@@ -207,7 +206,7 @@ fn compare(sent: Signature, bytes: usize, into: &Buffer<'_>) -> Out {
 
 /// The signature of a message.
 #[inline]
-fn signature(status: &Status) -> Signature {
+pub(crate) fn signature(status: &Status) -> Signature {
     Signature(status.mark())
 }
 
@@ -448,61 +447,4 @@ pub(crate) fn iprobe(from: From, comm: &Communicator) -> Out<Option<Stat>> {
         From(None, _) => Ok(Some(Stat::NO_PROC)),
         From(Some(source), tag) => Ok(comm.comm.iprobe(source, tag)?.as_ref().map(Stat::of)),
     }
-}
-
-/// A message that a matched probe has taken.
-pub(crate) struct Reserved {
-    message: Vec<Byte>,
-    sent: Signature,
-    stat: Stat,
-}
-
-/// Takes a message; `None` if there is none and the call does not wait.
-pub(crate) fn matched_probe(
-    rank: &Rank,
-    from: From,
-    comm: &Communicator,
-    waits: bool,
-) -> Out<Option<(MPI_Message, Stat)>> {
-    let From(Some(source), tag) = from else {
-        return Ok(Some((MPI_MESSAGE_NO_PROC, Stat::NO_PROC)));
-    };
-    let found = match waits {
-        true => Some(comm.comm.probe_matched(source, tag)?),
-        false => comm.comm.iprobe_matched(source, tag)?,
-    };
-    let Some(found) = found else {
-        return Ok(None);
-    };
-    let status = found.status();
-    let (stat, sent) = (Stat::of(&status), signature(&status));
-    let message = found.recv::<Byte>()?;
-    let reserved = Reserved {
-        message,
-        sent,
-        stat,
-    };
-    let number = rank.messages.borrow_mut().add(reserved);
-    Ok(Some((handle(number), stat)))
-}
-
-/// Receives a message that a matched probe has taken.
-pub(crate) fn matched_recv(
-    rank: &Rank,
-    caller: &Caller,
-    into: &Buffer<'_>,
-    message: MPI_Message,
-) -> Out<Stat> {
-    match message {
-        MPI_MESSAGE_NO_PROC => return Ok(Stat::NO_PROC),
-        MPI_MESSAGE_NULL => {
-            return Err(failure(MPI_ERR_REQUEST, "the message is MPI_MESSAGE_NULL"));
-        }
-        _ => {}
-    }
-    let number = message.addr();
-    let reserved = rank.messages.borrow_mut().remove(number);
-    let reserved = reserved.map_err(|why| bad(MPI_ERR_REQUEST, "message", number, why))?;
-    decode(caller, reserved.sent, &reserved.message, into)?;
-    Ok(reserved.stat)
 }

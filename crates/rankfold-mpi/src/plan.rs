@@ -261,7 +261,9 @@ pub(crate) fn start(_rank: &Rank, comm: &Communicator, plan: Plan) -> Out<Pendin
         };
         then(caller, Arrived::Blocks(all, ranks)).map(|()| Stat::EMPTY)
     };
-    Ok(Pending::new(vec![request], Box::new(finish)).on(comm))
+    Ok(Pending::new(vec![request], Box::new(finish))
+        .on(comm)
+        .collective())
 }
 
 /// Messages between the hidden communicators: all are sent, and all receives are posted, at once.
@@ -296,7 +298,7 @@ fn exchange(
         });
         then(caller, Arrived::Messages(come.collect())).map(|()| Stat::EMPTY)
     };
-    Ok(Pending::new(parts, Box::new(finish)).on(comm))
+    Ok(Pending::new(parts, Box::new(finish)).on(comm).collective())
 }
 
 /// Makes the plan of a call whose arguments were checked: again for each start of a persistent one.

@@ -2,7 +2,7 @@
 //! functions have no argument for it.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,11 +15,13 @@ use crate::comm::Communicator;
 use crate::error::{Out, bad, failure};
 use crate::handle::{Kind, Table};
 use crate::launch::{NO_CALL, Shared};
+use crate::matched::Reserved;
 use crate::memory::Byte;
 use crate::op::Op;
-use crate::p2p::Reserved;
+
 use crate::request::{Entry, Pending};
 use crate::session::Session;
+use crate::trace::{self, Entered};
 use crate::window::Win;
 
 /// Between which calls a rank is.
@@ -41,6 +43,8 @@ pub(crate) struct Rank {
     /// Whether it has called `MPI_Init`, and `MPI_Finalize`: sessions do without.
     pub initialised: Cell<bool>,
     pub finalised: Cell<bool>,
+    /// The calls that it entered, if the run is traced.
+    pub entered: RefCell<Vec<Entered>>,
     /// The call that it is in, or was in last.
     pub call: Cell<&'static str>,
     pub level: Cell<c_int>,
@@ -49,6 +53,8 @@ pub(crate) struct Rank {
     pub comms: RefCell<Table<Rc<Communicator>>>,
     pub groups: RefCell<Table<Rc<Group>>>,
     pub empty: Rc<Group>,
+    /// The handles of datatypes that it made and has not freed.
+    pub datatypes: RefCell<BTreeSet<usize>>,
     /// The attributes of datatypes that have any, by their handles.
     pub typed: RefCell<BTreeMap<usize, Rc<TypeAttributes>>>,
     pub sessions: RefCell<Table<Rc<Session>>>,
@@ -102,6 +108,7 @@ impl Rank {
             phase: Cell::new(Phase::BeforeInit),
             initialised: Cell::new(false),
             finalised: Cell::new(false),
+            entered: RefCell::default(),
             call: Cell::new(NO_CALL),
             level: Cell::new(MPI_THREAD_SINGLE),
             world: Rc::new(world),
@@ -109,6 +116,7 @@ impl Rank {
             comms: RefCell::new(Table::new(Kind::Comm)),
             groups: RefCell::new(Table::new(Kind::Group)),
             empty,
+            datatypes: RefCell::default(),
             typed: RefCell::default(),
             sessions: RefCell::new(Table::new(Kind::Session)),
             wins: RefCell::new(Table::new(Kind::Win)),
@@ -131,6 +139,15 @@ impl Rank {
     #[inline]
     pub(crate) fn me(&self) -> usize {
         self.world.comm.rank()
+    }
+
+    /// Notes that a call is entered.
+    #[inline]
+    pub(crate) fn enters(&self, call: &'static str) {
+        self.call.set(call);
+        if self.shared.traced {
+            trace::enter(self, call);
+        }
     }
 
     /// The communicator of a handle.
@@ -244,6 +261,9 @@ impl Rank {
         note(self.messages.borrow().len(), "message of a matched probe");
         note(self.comms.borrow().len(), "communicator");
         note(self.wins.borrow().len(), "window");
+        if self.shared.owns_datatypes {
+            note(self.datatypes.borrow().len(), "datatype");
+        }
         leaks
     }
 }

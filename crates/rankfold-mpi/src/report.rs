@@ -154,7 +154,7 @@ fn argument(part: &str) -> Option<String> {
 }
 
 /// The arguments of a call of the engine that mean something to the program.
-fn arguments(call: &str) -> String {
+pub(crate) fn arguments(call: &str) -> String {
     let inner = call
         .split_once('(')
         .and_then(|(_, rest)| rest.rsplit_once(')'))

@@ -32,6 +32,8 @@ pub(crate) struct Pending {
     pub over: Vec<Option<Part>>,
     pub finish: Finish,
     pub is_send: bool,
+    /// Whether it is a collective, which is neither cancelled nor freed before it is over.
+    pub is_collective: bool,
     /// The handle of its communicator, whose error handler gets its errors.
     pub on: usize,
 }
@@ -45,6 +47,7 @@ impl Pending {
             over: (0..number).map(|_| None).collect(),
             finish,
             is_send: false,
+            is_collective: false,
             on: 0,
         }
     }
@@ -58,6 +61,11 @@ impl Pending {
     /// An operation that is over.
     pub(crate) fn done(stat: Stat) -> Pending {
         Pending::new(Vec::new(), Box::new(move |_, _, _| Ok(stat)))
+    }
+
+    pub(crate) fn collective(mut self) -> Pending {
+        self.is_collective = true;
+        self
     }
 
     pub(crate) fn sending(mut self) -> Pending {
@@ -161,13 +169,22 @@ impl Entry {
         }
     }
 
-    pub(crate) fn is_pending(&self) -> bool {
+    fn pending(&self) -> Option<&Pending> {
         match self {
             Entry::Once(pending)
             | Entry::Persistent {
                 active: pending, ..
-            } => pending.is_some(),
+            } => pending.as_ref(),
         }
+    }
+
+    pub(crate) fn is_pending(&self) -> bool {
+        self.pending().is_some()
+    }
+
+    /// Whether nothing of it is left to wait for.
+    fn has_no_parts(&self) -> bool {
+        self.pending().is_none_or(|it| it.open.is_empty())
     }
 }
 
@@ -325,9 +342,9 @@ pub(crate) fn wait_any(
     if active.is_empty() {
         return Ok(None);
     }
-    // Those without parts are over.
+    // Those without parts are over; of those with parts the engine chooses one.
     for at in &active {
-        if is_done(rank, requests[*at])? {
+        if with(rank, requests[*at], |entry| entry.has_no_parts())? {
             let result = wait(rank, caller, &mut requests[*at]);
             return Ok(Some((*at, result)));
         }
@@ -379,11 +396,22 @@ fn wait_for_one(rank: &Rank, requests: &[MPI_Request], active: &[usize]) -> Out<
     found
 }
 
+/// Refuses what is not allowed of a collective that was started.
+fn refuse_collective(rank: &Rank, request: MPI_Request, what: &str) -> Out {
+    let is_one = with(rank, request, |entry| {
+        entry.pending().is_some_and(|it| it.is_collective)
+    })?;
+    require(!is_one, MPI_ERR_REQUEST, || {
+        format!("the request is that of a collective, which cannot be {what}: wait for it")
+    })
+}
+
 /// Ends an operation early; the request is still to be waited for.
 pub(crate) fn cancel(rank: &Rank, request: MPI_Request) -> Out {
     if request == MPI_REQUEST_NULL {
         return Err(failure(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"));
     }
+    refuse_collective(rank, request, "cancelled")?;
     let mut pending = take(rank, request)?;
     // A send without a part has been delivered, and a receive that is over was matched.
     let single = pending.open.len() == 1 && pending.over.len() == 1;
@@ -405,6 +433,7 @@ pub(crate) fn free(rank: &Rank, request: MPI_Request) -> Out {
     require(request != MPI_REQUEST_NULL, MPI_ERR_REQUEST, || {
         "the request is MPI_REQUEST_NULL".into()
     })?;
+    refuse_collective(rank, request, "freed before it is over")?;
     let mut entry = rank.requests.borrow_mut().remove(request.addr());
     let entry = entry
         .as_mut()

@@ -108,6 +108,15 @@ fn watch() {
     }
 }
 
+/// Ends the process after a signal to a thread that is no rank, one of the program's own.
+pub(crate) fn end_without_rank(number: c_int) -> ! {
+    say("a thread of the program that is no rank was ended by ");
+    say(name_of(number));
+    say("\n");
+    // SAFETY: it ends the process.
+    unsafe { exit_now(128 + number) }
+}
+
 fn say(text: &str) {
     // SAFETY: the bytes of a string.
     unsafe { write(2, text.as_ptr().cast(), text.len()) };

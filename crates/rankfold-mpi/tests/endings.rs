@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// Compiles the program; `None` if there is no compiler.
-fn compiled(name: &str) -> Option<PathBuf> {
+fn compiled(name: &str, optimized: &str) -> Option<PathBuf> {
     Command::new("cc").arg("--version").output().ok()?;
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/wrong");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("endings-{name}"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("endings-{name}{optimized}"));
     let made = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"))
-        .args(["-O0", "-w"])
+        .args([optimized, "-w", "-pthread"])
         .arg(folder.join("endings.c"))
         .arg("-o")
         .arg(&program)
@@ -21,9 +21,13 @@ fn compiled(name: &str) -> Option<PathBuf> {
 
 /// What is reported of a program whose rank 1 ends in this way, and the code of the launcher.
 fn report(how: &str) -> Option<(String, Option<i32>)> {
+    report_of(how, "-O0")
+}
+
+fn report_of(how: &str, optimized: &str) -> Option<(String, Option<i32>)> {
     let output = Command::new(env!("CARGO_BIN_EXE_rankfold-mpirun"))
         .args(["-n", "3"])
-        .arg(compiled(how)?)
+        .arg(compiled(how, optimized)?)
         .arg(how)
         .output()
         .unwrap();
@@ -106,4 +110,45 @@ fn ranks_that_compute_for_ever_after_another_has_failed_are_ended() {
     );
     assert!(errors.contains("the other ranks did not end"), "{errors}");
     assert_eq!(code, Some(1));
+}
+
+#[test]
+fn a_fault_is_reported_with_its_line_at_any_optimization() {
+    let source = include_str!("c/wrong/endings.c");
+    let line = source
+        .lines()
+        .position(|line| line.contains("/* the fault */"))
+        .unwrap()
+        + 1;
+    for optimized in ["-O0", "-O1", "-O2"] {
+        let Some((errors, _)) = report_of("null", optimized) else {
+            return;
+        };
+        let expected =
+            format!("rank 1: it was ended by SIGSEGV at tests/c/wrong/endings.c:{line}:");
+        assert!(errors.contains(&expected), "{optimized}: {errors}");
+    }
+}
+
+#[test]
+fn a_thread_that_is_no_rank_does_not_end_the_process_silently() {
+    let Some((errors, code)) = report("thread") else {
+        return;
+    };
+    let expected = "a thread of the program that is no rank was ended by SIGABRT";
+    assert!(errors.contains(expected), "{errors}");
+    assert_eq!(code, Some(128 + 6));
+}
+
+#[test]
+fn a_fault_in_the_memory_of_a_window_ends_its_rank_and_no_other_waits_for_it() {
+    let Some((errors, code)) = report("window") else {
+        return;
+    };
+    assert!(
+        errors.contains("rank 1: it was ended by SIGSEGV"),
+        "{errors}"
+    );
+    assert!(errors.contains("rank 0: MPI_Win_fence"), "{errors}");
+    assert_eq!(code, Some(1), "{errors}");
 }

@@ -172,4 +172,62 @@ fn a_wait_that_is_too_long_is_ended() {
     });
     let report = failed.unwrap_err().to_string();
     assert!(report.starts_with("rank 0: MPI_Recv"), "{report}");
+    assert!(
+        report.contains("MPI_ERR_OTHER: nothing came within "),
+        "{report}"
+    );
+    // It speaks of the program alone.
+    assert!(!report.contains("rankfold-mpi/src"), "{report}");
+}
+
+#[test]
+fn an_exploration_ends_each_of_several_requests_first() {
+    let main = |last_first: bool| {
+        move |me: usize, ranks: usize| {
+            let mut numbers = vec![[0]; ranks];
+            if me > 0 {
+                ok!(MPI_Send(
+                    at(&[me as c_int]),
+                    1,
+                    MPI_INT,
+                    0,
+                    0,
+                    MPI_COMM_WORLD
+                ));
+                return;
+            }
+            let mut requests = vec![MPI_REQUEST_NULL; ranks - 1];
+            for from in 1..ranks {
+                ok!(MPI_Irecv(
+                    to(&mut numbers[from]),
+                    1,
+                    MPI_INT,
+                    from as c_int,
+                    0,
+                    MPI_COMM_WORLD,
+                    &mut requests[from - 1]
+                ));
+            }
+            let mut first = -1;
+            let (many, none) = (requests.len() as c_int, std::ptr::null_mut());
+            ok!(MPI_Waitany(many, requests.as_mut_ptr(), &mut first, none));
+            assert!(last_first || first != many - 1, "the last one is first");
+            ok!(MPI_Waitall(many, requests.as_mut_ptr(), none));
+        }
+    };
+    let explored = |last_first| {
+        let body = main(last_first);
+        Program::new(3).explore(move || {
+            let (mut me, mut ranks) = (-1, -1);
+            ok!(MPI_Init(std::ptr::null_mut(), std::ptr::null_mut()));
+            ok!(MPI_Comm_rank(MPI_COMM_WORLD, &mut me));
+            ok!(MPI_Comm_size(MPI_COMM_WORLD, &mut ranks));
+            body(me as usize, ranks as usize);
+            ok!(MPI_Finalize());
+        })
+    };
+    let all = explored(true).unwrap();
+    assert!(all.complete && all.runs >= 2, "{all}");
+    let found = explored(false).unwrap_err().to_string();
+    assert!(found.contains("the last one is first"), "{found}");
 }

@@ -105,6 +105,24 @@ fn a_trace_names_messages_as_mpi_does() {
     assert!(output.status.success());
     let trace = fs::read_to_string(file).unwrap();
     assert!(trace.starts_with("{\"displayTimeUnit\""));
+    // Lines are those of the program, and of the call that is named.
+    assert!(!trace.contains("crates/rankfold-mpi/src"));
+    for (call, line) in [
+        ("MPI_Recv(from any, tag 0)", "orders.c:"),
+        ("MPI_Init", "orders.c:"),
+    ] {
+        let of = format!("\"call\":\"{call}\",\"at\":\"");
+        let places = trace
+            .match_indices(&of)
+            .map(|(at, _)| &trace[at + of.len()..]);
+        assert!(places.clone().count() > 0, "{call}");
+        for place in places {
+            assert!(
+                place.split('"').next().unwrap().contains(line),
+                "{call}: {place:.60}"
+            );
+        }
+    }
     assert!(
         trace.contains("\"MPI_Recv(from any, tag 0)\"")
             && trace.contains("\"MPI_Send(to 0, tag 0)\"")
@@ -152,9 +170,11 @@ fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
     }
     fs::create_dir_all(&place).unwrap();
     let (source, program) = (place.join("hello.cpp"), place.join("hello"));
-    let text_of = "#include <mpi.h>\n#include <cstdio>\n\
+    let text_of = "#include <mpi.h>\n#include <cstdio>\n#include <iostream>\n\
         int main(int argc, char **argv) {\n  int rank;\n  MPI_Init(&argc, &argv);\n\
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  std::printf(\"rank \");\n  std::printf(\"%d\\n\", rank);\n\
+        for (int i = 0; i < 50; i++) std::cout << \"cout \" << rank << \" of\" << ' ' << 1.5 << std::endl;\n\
+        if (argc > 1) {\n    std::ios::sync_with_stdio(false);\n    std::cout << \"alone\\n\";\n  }\n\
         MPI_Finalize();\n}\n";
     fs::write(&source, text_of).unwrap();
     let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
@@ -168,5 +188,92 @@ fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
     let output = text(&run(&["-n", "3", "--label"], &program, &[]).stdout);
     let mut lines: Vec<&str> = output.lines().collect();
     lines.sort_unstable();
-    assert_eq!(lines, ["[0] rank 0", "[1] rank 1", "[2] rank 2"]);
+    let count = |line: &str| lines.iter().filter(|it| **it == line).count();
+    for rank in 0..3 {
+        assert_eq!(count(&format!("[{rank}] rank {rank}")), 1);
+        assert_eq!(count(&format!("[{rank}] cout {rank} of 1.5")), 50);
+    }
+    assert_eq!(lines.len(), 153);
+    // Without the streams of C it comes out as it is.
+    let alone = text(&run(&["-n", "1"], &program, &["alone"]).stdout);
+    assert_eq!(alone.lines().last(), Some("alone"), "{alone}");
+}
+
+#[test]
+fn every_function_is_declared_and_links_under_both_its_names() {
+    let place = folder("links");
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("links.c"), place.join("links"));
+    let parts = rankfold_mpi::exports::functions();
+    let names: Vec<&str> = parts
+        .iter()
+        .flat_map(|part| part.functions.iter().copied())
+        .collect();
+    assert!(names.len() > 600, "{}", names.len());
+    let pointers: Vec<String> = names
+        .iter()
+        .map(|it| format!("(void *){it}, (void *)P{it}"))
+        .collect();
+    let text_of = format!(
+        "#include <mpi.h>\nvoid *all[] = {{{}}};\nint main(void) {{\n  MPI_Init(0, 0);\n  MPI_Finalize();\n  \
+         return 0;\n}}\n",
+        pointers.join(",\n")
+    );
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler
+        .args(["-Wall", "-Werror"])
+        .arg(&source)
+        .arg("-o")
+        .arg(&program);
+    assert!(made.status().unwrap().success());
+    let output = run(&["-n", "2"], &program, &[]);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_program_profiles_calls_by_functions_of_its_own() {
+    let place = folder("profiles");
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("profiles.c"), place.join("profiles"));
+    let text_of = "#include <mpi.h>\n#include <stdio.h>\nstatic int calls;\n\
+        int MPI_Barrier(MPI_Comm comm) {\n  calls++;\n  return PMPI_Barrier(comm);\n}\n\
+        int main(int argc, char **argv) {\n  MPI_Init(&argc, &argv);\n  MPI_Barrier(MPI_COMM_WORLD);\n\
+        MPI_Barrier(MPI_COMM_SELF);\n  printf(\"%d calls\\n\", calls);\n  MPI_Finalize();\n}\n";
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler.arg("-Wall").arg(&source).arg("-o").arg(&program);
+    assert!(made.status().unwrap().success());
+    let output = run(&["-n", "2"], &program, &[]);
+    assert_eq!(text(&output.stdout), "2 calls\n2 calls\n");
+}
+
+#[test]
+fn what_a_program_leaves_is_told() {
+    let place = folder("leaves");
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("leaves.c"), place.join("leaves"));
+    let text_of = "#include <mpi.h>\nint main(int argc, char **argv) {\n  MPI_Comm comm;\n  MPI_Datatype types[2];\n\
+        MPI_Request request;\n  int got;\n  MPI_Init(&argc, &argv);\n  MPI_Comm_dup(MPI_COMM_WORLD, &comm);\n\
+        MPI_Type_contiguous(2, MPI_INT, &types[0]);\n  MPI_Type_dup(types[0], &types[1]);\n  MPI_Type_free(&types[0]);\n\
+        MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm, &request);\n  MPI_Finalize();\n}\n";
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler.arg("-Wall").arg(&source).arg("-o").arg(&program);
+    assert!(made.status().unwrap().success());
+    let output = run(&["-n", "2"], &program, &[]);
+    assert!(output.status.success());
+    let left = "left at MPI_Finalize: 1 pending request, 1 communicator, 1 datatype";
+    for rank in 0..2 {
+        assert!(text(&output.stderr).contains(&format!("rank {rank}: {left}\n")));
+    }
 }

@@ -9,7 +9,7 @@ use super::decode::Made;
 use super::signature::Signature;
 use super::{Datatype, Segment, Type, add, of};
 use crate::abi::*;
-use crate::error::{Failure, Out, count, failure, require};
+use crate::error::{Failure, Out, failure, require};
 
 /// `len` elements of a datatype, one after the other, at a place.
 pub(crate) struct Block<'t> {
@@ -242,17 +242,25 @@ pub(crate) fn strided(
     blocks(made, &all?)
 }
 
+fn length(number: impl Into<i64>) -> Out<usize> {
+    let number = number.into();
+    usize::try_from(number).map_err(|_| {
+        let text = format!("a length of a block is {number}, which is negative");
+        failure(MPI_ERR_COUNT, text)
+    })
+}
+
 /// Blocks of lengths at places in bytes.
 pub(crate) fn placed(
     made: Made,
-    lens: impl IntoIterator<Item = c_int>,
+    lens: impl IntoIterator<Item = impl Into<i64>>,
     places: impl IntoIterator<Item = isize>,
     of: &Datatype,
 ) -> Out<MPI_Datatype> {
     let block = |(len, at)| {
         Ok(Block {
             at,
-            len: count(len, "a length of a block")?,
+            len: length(len)?,
             of,
         })
     };
@@ -263,7 +271,7 @@ pub(crate) fn placed(
 /// Blocks of different datatypes.
 pub(crate) fn mixed(
     made: Made,
-    lens: &[c_int],
+    lens: &[i64],
     places: &[isize],
     types: &[MPI_Datatype],
 ) -> Out<MPI_Datatype> {
@@ -271,7 +279,7 @@ pub(crate) fn mixed(
     let types = types?;
     let parts = lens.iter().zip(places).zip(&types);
     let all = parts.map(|((len, at), of)| {
-        let len = count(*len, "a length of a block")?;
+        let len = length(*len)?;
         Ok(Block { at: *at, len, of })
     });
     let all: Out<Vec<_>> = all.collect();
@@ -280,9 +288,9 @@ pub(crate) fn mixed(
 
 /// A block of an array of several dimensions.
 pub(crate) struct Subarray<'a> {
-    pub sizes: &'a [c_int],
-    pub part: &'a [c_int],
-    pub starts: &'a [c_int],
+    pub sizes: &'a [i64],
+    pub part: &'a [i64],
+    pub starts: &'a [i64],
     pub order: c_int,
 }
 
@@ -303,7 +311,7 @@ pub(crate) fn subarray(made: Made, it: &Subarray<'_>, of: &Datatype) -> Out<MPI_
     )?;
     for ((size, part), start) in sizes.iter().zip(part).zip(starts) {
         let fits =
-            *part >= 1 && *start >= 0 && i64::from(*start) + i64::from(*part) <= i64::from(*size);
+            *part >= 1 && *start >= 0 && start.checked_add(*part).is_some_and(|end| end <= *size);
         require(fits, MPI_ERR_ARG, || {
             format!("{part} elements from {start} on do not fit a dimension of {size}")
         })?;
@@ -324,7 +332,9 @@ pub(crate) fn subarray(made: Made, it: &Subarray<'_>, of: &Datatype) -> Out<MPI_
         };
         let next = stride.checked_mul(sizes[*dimension] as isize);
         let next = next.ok_or_else(beyond)?;
-        let number = places.len().saturating_mul(steps.len());
+        let number = places
+            .len()
+            .saturating_mul((steps.end - steps.start) as usize);
         require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;
         // Each step is within the dimension, whose length did not overflow.
         let steps: Vec<isize> = steps.map(|step| step as isize * stride).collect();
@@ -352,7 +362,8 @@ pub(crate) fn blocks_within(
 }
 
 /// The extent of a datatype times a number, as a place.
-pub(crate) fn scaled(by: c_int, of: &Datatype) -> Out<isize> {
-    let place = (by as isize).checked_mul(of.extent());
+pub(crate) fn scaled(by: impl Into<i64>, of: &Datatype) -> Out<isize> {
+    let place = isize::try_from(by.into()).ok();
+    let place = place.and_then(|by| by.checked_mul(of.extent()));
     place.ok_or_else(|| failure(MPI_ERR_ARG, "a displacement is beyond the address space"))
 }

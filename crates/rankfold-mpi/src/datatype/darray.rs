@@ -12,7 +12,7 @@ use crate::error::{Out, failure, require};
 pub(crate) struct Distribution {
     pub ranks: c_int,
     pub rank: c_int,
-    pub sizes: Vec<c_int>,
+    pub sizes: Vec<i64>,
     pub kinds: Vec<c_int>,
     pub arguments: Vec<c_int>,
     pub grid: Vec<c_int>,
@@ -59,18 +59,17 @@ impl Distribution {
     }
 
     /// The indices of the rank in one dimension.
-    fn indices(&self, dimension: usize, coord: c_int) -> Out<Vec<c_int>> {
-        let (size, places) = (self.sizes[dimension], self.grid[dimension]);
-        let argument = self.arguments[dimension];
-        let is_default = argument == MPI_DISTRIBUTE_DFLT_DARG;
+    fn indices(&self, dimension: usize, coord: c_int) -> Out<Vec<i64>> {
+        let (size, places) = (self.sizes[dimension], i64::from(self.grid[dimension]));
+        let (coord, argument) = (i64::from(coord), i64::from(self.arguments[dimension]));
+        let is_default = argument == i64::from(MPI_DISTRIBUTE_DFLT_DARG);
         let block = match self.kinds[dimension] {
-            MPI_DISTRIBUTE_NONE => return Ok((0..size).collect()),
+            MPI_DISTRIBUTE_NONE => size,
             MPI_DISTRIBUTE_BLOCK if is_default => {
-                size.div_euclid(places) + c_int::from(size % places > 0)
+                size.div_euclid(places) + i64::from(size % places > 0)
             }
             MPI_DISTRIBUTE_BLOCK => {
-                let fits =
-                    argument > 0 && i64::from(argument) * i64::from(places) >= i64::from(size);
+                let fits = argument > 0 && argument * places >= size;
                 require(fits, MPI_ERR_ARG, || {
                     format!("blocks of {argument} on {places} ranks do not hold {size}")
                 })?;
@@ -83,8 +82,17 @@ impl Distribution {
         require(block > 0, MPI_ERR_ARG, || {
             format!("the length of a block is {block}")
         })?;
-        Ok((0..size)
-            .filter(|at| at / block % places == coord)
+        // An array that is not distributed has one place in this dimension, which has it all.
+        let places = if self.kinds[dimension] == MPI_DISTRIBUTE_NONE {
+            1
+        } else {
+            places
+        };
+        let coord = if places == 1 { 0 } else { coord };
+        require(size / places <= MOST as i64, MPI_ERR_NO_MEM, too_many)?;
+        let starts = (coord * block..size).step_by((block.saturating_mul(places)) as usize);
+        Ok(starts
+            .flat_map(|start| start..size.min(start + block))
             .collect())
     }
 }
@@ -104,7 +112,7 @@ pub(crate) fn create(made: Made, it: &Distribution, of: &Datatype) -> Out<MPI_Da
         let steps = it.indices(dimension, coords[dimension])?;
         let number = places.len().saturating_mul(steps.len());
         require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;
-        let at = |step: &c_int| *step as isize * stride;
+        let at = |step: &i64| *step as isize * stride;
         places = steps
             .iter()
             .flat_map(|step| places.iter().map(move |place| place + at(step)))

@@ -17,6 +17,7 @@ use std::sync::{Arc, LazyLock, Mutex, RwLock};
 use crate::abi::*;
 use crate::error::{Failure, Out, bad, failure, require};
 use crate::handle::{Kind, Table};
+use crate::rank::current;
 use basic::Basic;
 use decode::Made;
 use signature::Signature;
@@ -85,25 +86,45 @@ impl Datatype {
         }
     }
 
-    /// The number of basic elements in some bytes of a message; `None` if they end within one.
-    pub(crate) fn basics(&self, bytes: usize) -> Option<usize> {
-        let (mut left, mut number) = (bytes as u64, 0);
-        for (basic, times) in self.runs.iter().cycle() {
-            let size = u64::from(basic.size);
-            let here = (left / size).min(*times);
-            (left, number) = (left - here * size, number + here as usize);
-            if here < *times {
-                return (left == 0).then_some(number);
-            }
-        }
-        (left == 0).then_some(number)
+    /// The basic elements and the bytes of one period of its signature.
+    fn period(&self) -> (u64, u64) {
+        let times = self.runs.iter().map(|(_, times)| *times);
+        let bytes = self
+            .runs
+            .iter()
+            .map(|(it, times)| u64::from(it.size) * times);
+        (times.sum(), bytes.sum())
     }
 
-    /// The bytes of some basic elements.
-    pub(crate) fn basic_bytes(&self, number: usize) -> usize {
-        let sizes = self.runs.iter().cycle();
-        let sizes = sizes.flat_map(|(basic, times)| (0..*times).map(|_| usize::from(basic.size)));
-        sizes.take(number).sum()
+    /// The number of basic elements in some bytes of a message; `None` if they end within one.
+    pub(crate) fn basics(&self, bytes: usize) -> Option<usize> {
+        let (elements, period) = self.period();
+        let whole = (bytes as u64).checked_div(period).unwrap_or(0);
+        let (mut left, mut number) = (bytes as u64 - whole * period, whole * elements);
+        for (basic, times) in &self.runs {
+            let here = (left / u64::from(basic.size)).min(*times);
+            (left, number) = (left - here * u64::from(basic.size), number + here);
+            if here < *times {
+                break;
+            }
+        }
+        (left == 0).then_some(number as usize)
+    }
+
+    /// The bytes of some basic elements; `None` if an address space has fewer.
+    pub(crate) fn basic_bytes(&self, number: usize) -> Option<usize> {
+        let (elements, period) = self.period();
+        let whole = (number as u64).checked_div(elements).unwrap_or(0);
+        let mut left = (number as u64).checked_sub(whole * elements)?;
+        let mut bytes = whole.checked_mul(period)?;
+        for (basic, times) in &self.runs {
+            let here = left.min(*times);
+            (left, bytes) = (
+                left - here,
+                bytes.checked_add(here * u64::from(basic.size))?,
+            );
+        }
+        isize::try_from(bytes).ok().map(isize::cast_unsigned)
     }
 }
 
@@ -187,7 +208,11 @@ pub(crate) fn add(datatype: Datatype) -> MPI_Datatype {
 /// A further handle of a datatype.
 pub(crate) fn share(datatype: Arc<Datatype>) -> MPI_Datatype {
     let mut derived = DERIVED.write().expect("no thread panics with it");
-    std::ptr::without_provenance_mut(derived.add(datatype))
+    let number = derived.add(datatype);
+    if let Some(rank) = current() {
+        rank.datatypes.borrow_mut().insert(number);
+    }
+    std::ptr::without_provenance_mut(number)
 }
 
 pub(crate) fn free(handle: MPI_Datatype) -> Out {
@@ -197,6 +222,9 @@ pub(crate) fn free(handle: MPI_Datatype) -> Out {
     })?;
     let mut derived = DERIVED.write().expect("no thread panics with it");
     let freed = derived.remove(number).map(drop);
+    if let Some(rank) = current() {
+        rank.datatypes.borrow_mut().remove(&number);
+    }
     freed.map_err(|why| bad(MPI_ERR_TYPE, "datatype", number, why))
 }
 

@@ -121,15 +121,16 @@ super::calls! {
     }
     fn MPI_Pack_size(incount: c_int, datatype: MPI_Datatype, comm: MPI_Comm, size: *mut c_int) on comm |rank, caller| {
         rank.comm(comm)?;
-        let needed = super::packing::size(incount, datatype)?;
+        let needed = c_int::try_from(super::packing::size(incount, datatype)?);
+        let needed = needed.map_err(|_| failure(MPI_ERR_COUNT, "the packed elements take more bytes than an int counts"))?;
         caller.write(size, needed)
     }
     fn MPI_Pack(inbuf: *const c_void, incount: c_int, datatype: MPI_Datatype, outbuf: *mut c_void, outsize: c_int, position: *mut c_int, comm: MPI_Comm) on comm |rank, caller| {
         rank.comm(comm)?;
-        super::packing::pack(caller, (inbuf, incount, datatype), (outbuf, outsize as isize), position)
+        super::packing::pack(caller, (inbuf, incount, datatype), (outbuf, outsize), position)
     }
     fn MPI_Unpack(inbuf: *const c_void, insize: c_int, position: *mut c_int, outbuf: *mut c_void, outcount: c_int, datatype: MPI_Datatype, comm: MPI_Comm) on comm |rank, caller| {
         rank.comm(comm)?;
-        super::packing::unpack(caller, (inbuf, insize as isize), position, (outbuf, outcount, datatype))
+        super::packing::unpack(caller, (inbuf, insize), position, (outbuf, outcount, datatype))
     }
 }

@@ -18,6 +18,10 @@ fn old(datatype: MPI_Datatype) -> Out<Type> {
     datatype::of(datatype)
 }
 
+fn wide(numbers: Vec<c_int>) -> Vec<MPI_Count> {
+    numbers.into_iter().map(MPI_Count::from).collect()
+}
+
 fn narrow(size: usize) -> c_int {
     c_int::try_from(size).unwrap_or(MPI_UNDEFINED)
 }
@@ -76,7 +80,7 @@ super::calls! {
         let types = array(caller, types, number)?;
         let integers = [&[number], &lens[..]].concat();
         let made = Made::by(MPI_COMBINER_STRUCT, &integers).at(&places).of(&types)?;
-        caller.write(newtype, build::mixed(made, &lens, &places, &types)?)
+        caller.write(newtype, build::mixed(made, &wide(lens), &places, &types)?)
     }
     fn MPI_Type_create_resized(oldtype: MPI_Datatype, lb: MPI_Aint, extent: MPI_Aint, newtype: *mut MPI_Datatype) |_, caller| {
         let made = Made::by(MPI_COMBINER_RESIZED, &[]).at(&[lb, extent]).of(&[oldtype])?;
@@ -98,6 +102,7 @@ super::calls! {
         let starts = array(caller, starts, ndims)?;
         let integers = [&[ndims], &sizes[..], &part[..], &starts[..], &[order]].concat();
         let made = Made::by(MPI_COMBINER_SUBARRAY, &integers).of(&[oldtype])?;
+        let [sizes, part, starts] = [sizes, part, starts].map(wide);
         let it = Subarray { sizes: &sizes, part: &part, starts: &starts, order };
         caller.write(newtype, build::subarray(made, &it, &*old(oldtype)?)?)
     }
@@ -109,7 +114,7 @@ super::calls! {
         let (sizes, kinds, arguments, grid) = (sizes?, kinds?, arguments?, grid?);
         let integers = [&[size, number, ndims], &sizes[..], &kinds, &arguments, &grid, &[order]].concat();
         let made = Made::by(MPI_COMBINER_DARRAY, &integers).of(&[oldtype])?;
-        let it = Distribution { ranks: size, rank: number, sizes, kinds, arguments, grid, order };
+        let it = Distribution { ranks: size, rank: number, sizes: wide(sizes), kinds, arguments, grid, order };
         caller.write(newtype, darray::create(made, &it, &*old(oldtype)?)?)
     }
     fn MPI_Type_commit(datatype: *mut MPI_Datatype) |_, caller| {
@@ -153,6 +158,7 @@ super::calls! {
     }
     fn MPI_Type_get_envelope(datatype: MPI_Datatype, integers: *mut c_int, addresses: *mut c_int, datatypes: *mut c_int, combiner: *mut c_int) |_, caller| {
         let of = old(datatype)?;
+        decode::check_small(&of.made)?;
         caller.write(integers, narrow(of.made.integers.len()))?;
         caller.write(addresses, narrow(of.made.addresses.len()))?;
         caller.write(datatypes, narrow(of.made.types.len()))?;
@@ -160,7 +166,9 @@ super::calls! {
     }
     fn MPI_Type_get_contents(datatype: MPI_Datatype, max_integers: c_int, max_addresses: c_int, max_datatypes: c_int, integers: *mut c_int, addresses: *mut MPI_Aint, datatypes: *mut MPI_Datatype) |_, caller| {
         let of = old(datatype)?;
-        decode::check_room(&of.made, max_integers, max_addresses, max_datatypes)?;
+        decode::check_small(&of.made)?;
+        let rooms = [max_integers, max_addresses, 0, max_datatypes].map(MPI_Count::from);
+        decode::check_room(&of.made, rooms)?;
         caller.write_all(integers, of.made.integers.iter().copied())?;
         caller.write_all(addresses, of.made.addresses.iter().copied())?;
         caller.write_all(datatypes, of.made.handles())

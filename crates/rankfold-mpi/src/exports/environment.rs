@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use super::arguments::flag;
+use super::profiled;
 use crate::abi::*;
 use crate::call::{enter_anywhere, finalise, initialise, is_finalised, is_initialised};
 use crate::error::failure;
@@ -41,9 +42,14 @@ macro_rules! anywhere {
 
         /// The addresses of these functions, and of those that no macro defines.
         pub(crate) fn special_addresses() -> Vec<usize> {
-            let special: [*const (); 5] =
-                [MPI_Init as _, MPI_Init_thread as _, MPI_Finalize as _, MPI_Wtime as _, MPI_Wtick as _];
-            special.into_iter().chain([$($name as *const ()),*]).map(<*const ()>::addr).collect()
+            vec![
+                profiled!(MPI_Init(argc: *mut c_int, argv: *mut *mut *mut c_char) -> c_int),
+                profiled!(MPI_Init_thread(argc: *mut c_int, argv: *mut *mut *mut c_char, required: c_int, provided: *mut c_int) -> c_int),
+                profiled!(MPI_Finalize() -> c_int),
+                profiled!(MPI_Wtime() -> c_double),
+                profiled!(MPI_Wtick() -> c_double),
+                $(profiled!($name($($arg: $ty),*) -> c_int)),*
+            ]
         }
 
         /// The same with the names and types of their arguments.

@@ -2,6 +2,7 @@
 
 use std::sync::Mutex;
 
+use super::profiled;
 use crate::abi::*;
 
 static WIDE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
@@ -48,8 +49,7 @@ macro_rules! conversions {
 
         /// The addresses of these functions.
         pub(crate) fn addresses() -> Vec<usize> {
-            let all: Vec<*const ()> = vec![$($to as _, $from as _),*];
-            all.into_iter().map(<*const ()>::addr).collect()
+            vec![$(profiled!($to(handle: $handle) -> MPI_Fint), profiled!($from(number: MPI_Fint) -> $handle)),*]
         }
 
         /// Types of handles and the names of their two functions.
@@ -68,5 +68,6 @@ conversions! {
     MPI_Message MPI_Message_c2f MPI_Message_f2c;
     MPI_Op MPI_Op_c2f MPI_Op_f2c;
     MPI_Request MPI_Request_c2f MPI_Request_f2c;
+    MPI_Session MPI_Session_c2f MPI_Session_f2c;
     MPI_Win MPI_Win_c2f MPI_Win_f2c;
 }

@@ -6,12 +6,12 @@ use super::arguments::{array, flag, place, status as tell};
 use crate::abi::*;
 use crate::error::{Out, failure};
 use crate::memory::Caller;
-use crate::p2p::{self, From, Mode, Stat, To, set_bytes};
+use crate::p2p::{self, From, Mode, Stat, To};
 use crate::rank::Rank;
 use crate::request::{self, Pending, keep};
 
 /// A receive and a send as one operation, which gives what the receive gives.
-fn both(mut coming: Pending, sent: Pending) -> Pending {
+pub(super) fn both(mut coming: Pending, sent: Pending) -> Pending {
     let further = sent.open.len();
     coming.open.extend(sent.open);
     let first = coming.over.len();
@@ -99,12 +99,6 @@ super::calls! {
             true => Ok(()),
             false => caller.write_all(statuses, done.into_iter().map(|(_, stat)| stat.status(MPI_SUCCESS))),
         }
-    }
-    fn MPI_Status_set_elements_x(status: *mut MPI_Status, datatype: MPI_Datatype, count: MPI_Count) |_, caller| {
-        let of = crate::datatype::of(datatype)?;
-        let number = usize::try_from(count).map_err(|_| failure(MPI_ERR_COUNT, format!("the count is {count}, which is negative")))?;
-        let bytes = of.basic_bytes(number);
-        change(caller, status, |status| set_bytes(status, bytes))
     }
     fn MPI_Status_get_source(status: *const MPI_Status, source: *mut c_int) |_, caller| {
         caller.write(source, caller.read(status)?.MPI_SOURCE)

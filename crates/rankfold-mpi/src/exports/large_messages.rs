@@ -14,7 +14,6 @@ use crate::p2p::{self, From, Mode, To};
 use crate::rank::Rank;
 use crate::reduction::Prefix;
 use crate::request::{Pending, keep, keep_persistent};
-use crate::window::{Aim, Combine};
 
 macro_rules! messages {
     ($($name:ident $started:ident $persistent:ident $mode:ident;)*) => {
@@ -78,14 +77,6 @@ macro_rules! messages {
                 };
                 caller.write(count, whole.map_or(MPI_UNDEFINED.into(), |whole| whole as MPI_Count))
             }
-            fn MPI_Type_size_c(datatype: MPI_Datatype, size: *mut MPI_Count) |_, caller| {
-                caller.write(size, crate::datatype::of(datatype)?.size as MPI_Count)
-            }
-            fn MPI_Type_get_extent_c(datatype: MPI_Datatype, lb: *mut MPI_Count, extent: *mut MPI_Count) |_, caller| {
-                let of = crate::datatype::of(datatype)?;
-                caller.write(lb, of.lb as MPI_Count)?;
-                caller.write(extent, of.extent() as MPI_Count)
-            }
             fn MPI_Allreduce_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm) on comm |rank, caller| {
                 let on = rank.comm(comm)?;
                 let by = fold(rank, op, datatype)?;
@@ -100,21 +91,11 @@ macro_rules! messages {
                 let maker = to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))?;
                 persistent::start(rank, caller, &on, &maker, request)
             }
-            fn MPI_Put_c(origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count, target_datatype: MPI_Datatype, win: MPI_Win) on win |rank, caller| {
-                let (on, origin) = (rank.win(win)?, place(origin_addr, origin_count, origin_datatype)?);
-                let aim = Aim::new(&on, target_rank, target_disp, target_count, target_datatype)?;
-                aim.map_or(Ok(()), |aim| on.put(caller, &origin.buffer(), &aim))
-            }
-            fn MPI_Get_c(origin_addr: *mut c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count, target_datatype: MPI_Datatype, win: MPI_Win) on win |rank, caller| {
-                let (on, origin) = (rank.win(win)?, place(origin_addr, origin_count, origin_datatype)?);
-                let aim = Aim::new(&on, target_rank, target_disp, target_count, target_datatype)?;
-                aim.map_or(Ok(()), |aim| on.get(caller, &origin.buffer(), &aim))
-            }
-            fn MPI_Accumulate_c(origin_addr: *const c_void, origin_count: MPI_Count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: MPI_Count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) on win |rank, caller| {
-                let (on, origin) = (rank.win(win)?, place(origin_addr, origin_count, origin_datatype)?);
-                let combine = Combine::new(op, false)?;
-                let aim = Aim::new(&on, target_rank, target_disp, target_count, target_datatype)?;
-                aim.map_or(Ok(()), |aim| on.accumulate(caller, Some(&origin.buffer()), None, &aim, combine))
+            fn MPI_Allreduce_init_c(sendbuf: *const c_void, recvbuf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, op: MPI_Op, comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request) on comm |rank, caller| {
+                let on = rank.comm(comm)?;
+                super::infos::check(rank, info)?;
+                let maker = to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))?;
+                persistent::init(rank, caller, on, maker, request)
             }
         }
     };

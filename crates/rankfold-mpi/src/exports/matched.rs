@@ -2,9 +2,11 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::arguments::{flag, place, status as tell};
+use super::arguments::{flag, status as tell};
+use super::sizes::{counted, place};
 use crate::abi::*;
-use crate::error::{Out, count, failure, require};
+use crate::error::{Out, failure, require};
+use crate::matched;
 use crate::memory::Caller;
 use crate::p2p::{self, From, Stat};
 use crate::rank::Rank;
@@ -20,17 +22,36 @@ fn found(caller: &Caller, to: *mut c_int, stat: Option<&Stat>, status: *mut MPI_
 }
 
 /// Receives the message of a matched probe, and takes its handle.
-fn receive(
+pub(super) fn receive(
     rank: &Rank,
     caller: &Caller,
-    (buf, count, datatype): (*mut c_void, c_int, MPI_Datatype),
+    (buf, count, datatype): (*mut c_void, impl Into<i64>, MPI_Datatype),
     message: *mut MPI_Message,
 ) -> Out<Stat> {
     let into = place(buf, count, datatype)?;
     let handle = caller.read(message)?;
-    let stat = p2p::matched_recv(rank, caller, &into.buffer(), handle);
+    let stat = matched::matched_recv(rank, caller, &into.buffer(), handle);
     caller.write(message, MPI_MESSAGE_NULL)?;
     stat
+}
+
+/// Attaches the buffer of buffered sends.
+pub(super) fn attach(rank: &Rank, buffer: *mut c_void, size: MPI_Count) -> Out {
+    let size = counted(size, "the size of the buffer")?;
+    require(rank.buffer.get().is_none(), MPI_ERR_BUFFER, || {
+        "a buffer is attached already".into()
+    })?;
+    rank.buffer.set(Some((buffer.cast(), size)));
+    Ok(())
+}
+
+/// Detaches it, writes where it is, and returns its size.
+pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<usize> {
+    let none = || failure(MPI_ERR_BUFFER, "no buffer is attached");
+    let (at, room) = rank.buffer.take().ok_or_else(none)?;
+    sweep_detached(rank);
+    caller.write(to.cast::<*mut u8>(), at)?;
+    Ok(room)
 }
 
 super::calls! {
@@ -47,14 +68,14 @@ super::calls! {
     }
     fn MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status) on comm |rank, caller| {
         let on = rank.comm(comm)?;
-        let taken = p2p::matched_probe(rank, From::new(&on, source, tag)?, &on, true)?;
+        let taken = matched::matched_probe(rank, From::new(&on, source, tag)?, &on, true)?;
         let (handle, stat) = taken.ok_or_else(|| failure(MPI_ERR_INTERN, "a probe that waits found no message"))?;
         tell(caller, status, &stat);
         caller.write(message, handle)
     }
     fn MPI_Improbe(source: c_int, tag: c_int, comm: MPI_Comm, there: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status) on comm |rank, caller| {
         let on = rank.comm(comm)?;
-        let taken = p2p::matched_probe(rank, From::new(&on, source, tag)?, &on, false)?;
+        let taken = matched::matched_probe(rank, From::new(&on, source, tag)?, &on, false)?;
         found(caller, there, taken.as_ref().map(|(_, stat)| stat), status)?;
         match taken {
             Some((handle, _)) => caller.write(message, handle),
@@ -72,16 +93,11 @@ super::calls! {
         caller.write(request, keep(rank, Pending::done(stat)))
     }
     fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) |rank, _| {
-        let size = count(size, "the size of the buffer")?;
-        require(rank.buffer.get().is_none(), MPI_ERR_BUFFER, || "a buffer is attached already".into())?;
-        rank.buffer.set(Some((buffer.cast(), size)));
-        Ok(())
+        attach(rank, buffer, size.into())
     }
     /// Messages are copied when they are sent, so that nothing is left in the buffer to wait for.
     fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) |rank, caller| {
-        let (at, room) = rank.buffer.take().ok_or_else(|| failure(MPI_ERR_BUFFER, "no buffer is attached"))?;
-        sweep_detached(rank);
-        caller.write(buffer_addr.cast::<*mut u8>(), at)?;
+        let room = detach(rank, caller, buffer_addr)?;
         caller.write(size, room as c_int)
     }
 }

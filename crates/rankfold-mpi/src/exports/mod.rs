@@ -25,16 +25,20 @@ mod fortran;
 mod further;
 mod groups;
 mod infos;
+mod large_calls;
+mod large_datatypes;
 mod large_messages;
 mod matched;
 mod messages;
 mod neighborhoods;
 mod one_sided;
 mod operators;
+mod others;
 mod packing;
 mod persistent;
 mod reductions;
 mod refused;
+mod refused_files;
 mod requests;
 mod sessions;
 mod sizes;
@@ -57,15 +61,19 @@ pub use fortran::*;
 pub use further::*;
 pub use groups::*;
 pub use infos::*;
+pub use large_calls::*;
+pub use large_datatypes::*;
 pub use large_messages::*;
 pub use matched::*;
 pub use messages::*;
 pub use neighborhoods::*;
 pub use one_sided::*;
 pub use operators::*;
+pub use others::*;
 pub use persistent::*;
 pub use reductions::*;
 pub use refused::*;
+pub use refused_files::*;
 pub use requests::*;
 pub use sessions::*;
 pub use statuses::*;
@@ -75,6 +83,21 @@ pub use topologies::*;
 pub use type_attributes::*;
 pub use window_attributes::*;
 pub use windows::*;
+
+/// The address of a function under its second name, which begins with `PMPI_`: what a program calls that has a function of
+/// its own under the first, to profile it.
+macro_rules! profiled {
+    ($name:ident($($arg:ident: $ty:ty),*) -> $result:ty) => {{
+        #[cfg_attr(feature = "exports", unsafe(export_name = concat!("P", stringify!($name))))]
+        unsafe extern "C" fn profiled($($arg: $ty),*) -> $result {
+            #[allow(unused_unsafe)] // some of these functions are safe
+            // SAFETY: who calls this one promises what that one asks.
+            unsafe { $name($($arg),*) }
+        }
+        (profiled as *const ()).addr()
+    }};
+}
+use profiled;
 
 /// Defines functions of MPI. Each body returns an [`Out`](crate::error::Out): an error is handled by the error handler of
 /// the communicator or window after `on`, or of `MPI_COMM_WORLD`.
@@ -96,9 +119,9 @@ macro_rules! calls {
         /// The names of the functions of this file.
         pub(crate) const DONE: &[&str] = &[$(stringify!($name)),*];
 
-        /// Their addresses: whoever has these links to all of them.
+        /// Their addresses, by both names: whoever has these links to all of them.
         pub(crate) fn addresses() -> Vec<usize> {
-            vec![$(($name as *const ()).addr()),*]
+            vec![$($crate::exports::profiled!($name($($arg: $ty),*) -> ::std::ffi::c_int)),*]
         }
 
         /// The same with the names and types of their arguments.

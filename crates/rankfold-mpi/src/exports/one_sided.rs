@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::arguments::place;
+use super::sizes::place;
 use crate::abi::*;
 use crate::datatype::basic::Holds;
 use crate::datatype::pack::Place;
@@ -14,16 +14,16 @@ use crate::request::{Pending, keep};
 use crate::window::{Aim, Combine, Win};
 
 /// Origin or result: address, count, datatype.
-type Side = (*const c_void, c_int, MPI_Datatype);
+type Side = (*const c_void, MPI_Count, MPI_Datatype);
 /// Target: rank, displacement, count, datatype.
-type Target = (c_int, MPI_Aint, c_int, MPI_Datatype);
+type Target = (c_int, MPI_Aint, MPI_Count, MPI_Datatype);
 
 fn side((at, count, of): Side) -> Out<Place> {
     place(at, count, of)
 }
 
 fn aim(win: &Win, (rank, disp, count, of): Target) -> Out<Option<Aim>> {
-    Aim::new(win, rank, disp, count.into(), of)
+    Aim::new(win, rank, disp, count, of)
 }
 
 fn put(caller: &Caller, win: &Win, origin: Side, target: Target) -> Out {
@@ -109,28 +109,85 @@ fn check_integer(of: MPI_Datatype) -> Out {
     })
 }
 
+/// Defines the calls that have counts, which are of the type that is given.
+macro_rules! accesses {
+    ($count:ty; $put:ident $get:ident $accumulate:ident $get_accumulate:ident $rput:ident $rget:ident $raccumulate:ident $rget_accumulate:ident) => {
+        $crate::exports::calls! {
+            fn $put(origin_addr: *const c_void, origin_count: $count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: $count, target_datatype: MPI_Datatype, win: MPI_Win) on win |rank, caller| {
+                let on = rank.win(win)?;
+                put(caller, &on, (origin_addr, origin_count.into(), origin_datatype), (target_rank, target_disp, target_count.into(), target_datatype))
+            }
+            fn $get(origin_addr: *mut c_void, origin_count: $count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: $count, target_datatype: MPI_Datatype, win: MPI_Win) on win |rank, caller| {
+                let on = rank.win(win)?;
+                get(caller, &on, (origin_addr, origin_count.into(), origin_datatype), (target_rank, target_disp, target_count.into(), target_datatype))
+            }
+            fn $accumulate(origin_addr: *const c_void, origin_count: $count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: $count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) on win |rank, caller| {
+                let on = rank.win(win)?;
+                accumulate(caller, &on, (origin_addr, origin_count.into(), origin_datatype), (target_rank, target_disp, target_count.into(), target_datatype), op)
+            }
+            fn $get_accumulate(
+                origin_addr: *const c_void, origin_count: $count, origin_datatype: MPI_Datatype, result_addr: *mut c_void, result_count: $count,
+                result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: $count, target_datatype: MPI_Datatype,
+                op: MPI_Op, win: MPI_Win,
+            ) on win |rank, caller| {
+                let on = rank.win(win)?;
+                let sides = ((origin_addr, origin_count.into(), origin_datatype), (result_addr.cast_const(), result_count.into(), result_datatype));
+                get_accumulate(caller, &on, sides, (target_rank, target_disp, target_count.into(), target_datatype), op)
+            }
+            fn $rput(origin_addr: *const c_void, origin_count: $count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: $count, target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request) on win |rank, caller| {
+                let on = rank.win(win)?;
+                super::request(rank, caller, (&on, target_rank), request, || {
+                    put(caller, &on, (origin_addr, origin_count.into(), origin_datatype), (target_rank, target_disp, target_count.into(), target_datatype))
+                })
+            }
+            fn $rget(origin_addr: *mut c_void, origin_count: $count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: $count, target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request) on win |rank, caller| {
+                let on = rank.win(win)?;
+                super::request(rank, caller, (&on, target_rank), request, || {
+                    get(caller, &on, (origin_addr, origin_count.into(), origin_datatype), (target_rank, target_disp, target_count.into(), target_datatype))
+                })
+            }
+            fn $raccumulate(
+                origin_addr: *const c_void, origin_count: $count, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
+                target_count: $count, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request,
+            ) on win |rank, caller| {
+                let on = rank.win(win)?;
+                super::request(rank, caller, (&on, target_rank), request, || {
+                    accumulate(caller, &on, (origin_addr, origin_count.into(), origin_datatype), (target_rank, target_disp, target_count.into(), target_datatype), op)
+                })
+            }
+            fn $rget_accumulate(
+                origin_addr: *const c_void, origin_count: $count, origin_datatype: MPI_Datatype, result_addr: *mut c_void, result_count: $count,
+                result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: $count, target_datatype: MPI_Datatype,
+                op: MPI_Op, win: MPI_Win, request: *mut MPI_Request,
+            ) on win |rank, caller| {
+                let on = rank.win(win)?;
+                let sides = ((origin_addr, origin_count.into(), origin_datatype), (result_addr.cast_const(), result_count.into(), result_datatype));
+                super::request(rank, caller, (&on, target_rank), request, || {
+                    get_accumulate(caller, &on, sides, (target_rank, target_disp, target_count.into(), target_datatype), op)
+                })
+            }
+        }
+    };
+}
+
+/// With counts that are `int`.
+pub(crate) mod narrow {
+    use super::*;
+
+    accesses! { c_int; MPI_Put MPI_Get MPI_Accumulate MPI_Get_accumulate MPI_Rput MPI_Rget MPI_Raccumulate MPI_Rget_accumulate }
+}
+
+/// With large counts.
+pub(crate) mod large {
+    use super::*;
+
+    accesses! { MPI_Count; MPI_Put_c MPI_Get_c MPI_Accumulate_c MPI_Get_accumulate_c MPI_Rput_c MPI_Rget_c MPI_Raccumulate_c MPI_Rget_accumulate_c }
+}
+
+pub use large::*;
+pub use narrow::*;
+
 super::calls! {
-    fn MPI_Put(origin_addr: *const c_void, origin_count: c_int, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype, win: MPI_Win) on win |rank, caller| {
-        let on = rank.win(win)?;
-        put(caller, &on, (origin_addr, origin_count, origin_datatype), (target_rank, target_disp, target_count, target_datatype))
-    }
-    fn MPI_Get(origin_addr: *mut c_void, origin_count: c_int, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype, win: MPI_Win) on win |rank, caller| {
-        let on = rank.win(win)?;
-        get(caller, &on, (origin_addr, origin_count, origin_datatype), (target_rank, target_disp, target_count, target_datatype))
-    }
-    fn MPI_Accumulate(origin_addr: *const c_void, origin_count: c_int, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win) on win |rank, caller| {
-        let on = rank.win(win)?;
-        accumulate(caller, &on, (origin_addr, origin_count, origin_datatype), (target_rank, target_disp, target_count, target_datatype), op)
-    }
-    fn MPI_Get_accumulate(
-        origin_addr: *const c_void, origin_count: c_int, origin_datatype: MPI_Datatype, result_addr: *mut c_void, result_count: c_int,
-        result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype,
-        op: MPI_Op, win: MPI_Win,
-    ) on win |rank, caller| {
-        let on = rank.win(win)?;
-        let sides = ((origin_addr, origin_count, origin_datatype), (result_addr.cast_const(), result_count, result_datatype));
-        get_accumulate(caller, &on, sides, (target_rank, target_disp, target_count, target_datatype), op)
-    }
     fn MPI_Fetch_and_op(origin_addr: *const c_void, result_addr: *mut c_void, datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, op: MPI_Op, win: MPI_Win) on win |rank, caller| {
         let on = rank.win(win)?;
         check_predefined(datatype)?;
@@ -147,37 +204,5 @@ super::calls! {
             on.compare_and_swap(caller, (&origin.buffer(), &compare.buffer()), &result.buffer(), &aim)?;
         }
         on.poll()
-    }
-    fn MPI_Rput(origin_addr: *const c_void, origin_count: c_int, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request) on win |rank, caller| {
-        let on = rank.win(win)?;
-        self::request(rank, caller, (&on, target_rank), request, || {
-            put(caller, &on, (origin_addr, origin_count, origin_datatype), (target_rank, target_disp, target_count, target_datatype))
-        })
-    }
-    fn MPI_Rget(origin_addr: *mut c_void, origin_count: c_int, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype, win: MPI_Win, request: *mut MPI_Request) on win |rank, caller| {
-        let on = rank.win(win)?;
-        self::request(rank, caller, (&on, target_rank), request, || {
-            get(caller, &on, (origin_addr, origin_count, origin_datatype), (target_rank, target_disp, target_count, target_datatype))
-        })
-    }
-    fn MPI_Raccumulate(
-        origin_addr: *const c_void, origin_count: c_int, origin_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint,
-        target_count: c_int, target_datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win, request: *mut MPI_Request,
-    ) on win |rank, caller| {
-        let on = rank.win(win)?;
-        self::request(rank, caller, (&on, target_rank), request, || {
-            accumulate(caller, &on, (origin_addr, origin_count, origin_datatype), (target_rank, target_disp, target_count, target_datatype), op)
-        })
-    }
-    fn MPI_Rget_accumulate(
-        origin_addr: *const c_void, origin_count: c_int, origin_datatype: MPI_Datatype, result_addr: *mut c_void, result_count: c_int,
-        result_datatype: MPI_Datatype, target_rank: c_int, target_disp: MPI_Aint, target_count: c_int, target_datatype: MPI_Datatype,
-        op: MPI_Op, win: MPI_Win, request: *mut MPI_Request,
-    ) on win |rank, caller| {
-        let on = rank.win(win)?;
-        let sides = ((origin_addr, origin_count, origin_datatype), (result_addr.cast_const(), result_count, result_datatype));
-        self::request(rank, caller, (&on, target_rank), request, || {
-            get_accumulate(caller, &on, sides, (target_rank, target_disp, target_count, target_datatype), op)
-        })
     }
 }

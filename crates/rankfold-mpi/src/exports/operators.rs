@@ -4,11 +4,11 @@ use std::ffi::{c_int, c_void};
 
 use super::arguments::{fold, function as required, place};
 use crate::abi::*;
-use crate::op;
+use crate::op::{self, Function};
 
 super::calls! {
     fn MPI_Op_create(function: Option<MPI_User_function>, commute: c_int, op: *mut MPI_Op) |rank, caller| {
-        let made = op::create(rank, required(function)?, commute != 0);
+        let made = op::create(rank, Function::Small(required(function)?), commute != 0);
         caller.write(op, made)
     }
     fn MPI_Op_free(op: *mut MPI_Op) |rank, caller| {

@@ -13,7 +13,7 @@ use crate::datatype::pack::Place;
 use crate::error::{Out, require};
 use crate::memory::Caller;
 use crate::numbers::{self, Call, Ends};
-use crate::op::{Fold, Operator};
+use crate::op::{Fold, Function, Op, Operator};
 use crate::plan::Maker;
 use crate::rank::Rank;
 use crate::reduction::{self, Prefix};
@@ -37,10 +37,11 @@ pub(super) fn to_all(
 }
 
 /// Refuses counts that the program's function cannot be told.
-fn check_count(fold: &Fold, number: impl Into<i64>) -> Out {
-    let own = matches!(fold.operator, Operator::Own(_));
+pub(super) fn check_count(fold: &Fold, number: impl Into<i64>) -> Out {
+    let small = |op: &Op| matches!(op.function, Function::Small(_));
+    let is_small = matches!(&fold.operator, Operator::Own(op) if small(op));
     let most = i64::from(c_int::MAX);
-    require(!own || number.into() <= most, MPI_ERR_COUNT, || {
+    require(!is_small || number.into() <= most, MPI_ERR_COUNT, || {
         format!("the operator's function takes up to {most} elements at a time")
     })
 }

@@ -3,11 +3,12 @@
 use std::ffi::c_int;
 
 use super::arguments::flag;
+use super::sizes::counted;
 use crate::abi::*;
 use crate::datatype;
-use crate::error::{Out, count};
+use crate::error::{Out, failure};
 use crate::memory::Caller;
-use crate::p2p::{bytes_of, is_cancelled};
+use crate::p2p::{bytes_of, is_cancelled, set_bytes};
 
 /// The number of elements of a datatype in a message, or `MPI_UNDEFINED`.
 fn elements(caller: &Caller, status: *const MPI_Status, of: MPI_Datatype) -> Out<i64> {
@@ -28,6 +29,18 @@ fn basics(caller: &Caller, status: *const MPI_Status, of: MPI_Datatype) -> Out<i
         .map_or(MPI_UNDEFINED.into(), |number| number as i64))
 }
 
+/// Has a status tell of a number of basic elements.
+fn set_elements(caller: &Caller, status: *mut MPI_Status, of: MPI_Datatype, number: i64) -> Out {
+    let count = counted(number, "the count")?;
+    let bytes = datatype::of(of)?.basic_bytes(count).ok_or_else(|| {
+        let text = format!("{number} elements are larger than the address space");
+        failure(MPI_ERR_COUNT, text)
+    })?;
+    let mut told = caller.read(status)?;
+    set_bytes(&mut told, bytes);
+    caller.write(status, told)
+}
+
 fn narrow(number: i64) -> c_int {
     c_int::try_from(number).unwrap_or(MPI_UNDEFINED)
 }
@@ -46,10 +59,16 @@ super::calls! {
         caller.write(cancelled, flag(is_cancelled(&caller.read(status)?)))
     }
     fn MPI_Status_set_elements(status: *mut MPI_Status, datatype: MPI_Datatype, number: c_int) |_, caller| {
-        let bytes = datatype::of(datatype)?.basic_bytes(count(number, "the count")?);
-        let mut told = caller.read(status)?;
-        crate::p2p::set_bytes(&mut told, bytes);
-        caller.write(status, told)
+        set_elements(caller, status, datatype, number.into())
+    }
+    fn MPI_Status_set_elements_x(status: *mut MPI_Status, datatype: MPI_Datatype, number: MPI_Count) |_, caller| {
+        set_elements(caller, status, datatype, number)
+    }
+    fn MPI_Status_set_elements_c(status: *mut MPI_Status, datatype: MPI_Datatype, number: MPI_Count) |_, caller| {
+        set_elements(caller, status, datatype, number)
+    }
+    fn MPI_Get_elements_c(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count) |_, caller| {
+        caller.write(count, basics(caller, status, datatype)?)
     }
     fn MPI_Status_set_cancelled(status: *mut MPI_Status, cancelled: c_int) |_, caller| {
         let mut told = caller.read(status)?;

@@ -1,6 +1,9 @@
 //! Which functions there are, for the table in the documentation.
 
+use std::ffi::c_int;
+
 use super::*;
+use crate::abi::{MPI_Aint, MPI_Errhandler, MPI_Info, MPI_Session};
 
 /// The functions of a part of MPI.
 pub struct Part {
@@ -21,12 +24,13 @@ pub struct Part {
 /// let has = |name| parts.iter().find(|part| part.functions.contains(&name)).map(|part| part.done);
 /// assert_eq!(has("MPI_Allreduce"), Some(true));
 /// assert_eq!(has("MPI_Comm_spawn"), Some(false));
-/// assert_eq!(has("MPI_File_read"), None);
+/// assert_eq!(has("MPI_File_read"), Some(false));
+/// assert_eq!(has("MPI_Address"), None);
 /// ```
 pub fn functions() -> Vec<Part> {
     let part = |name, lists: &[&[&'static str]]| Part {
         name,
-        done: name != "refused",
+        done: !name.starts_with("refused"),
         functions: lists.concat(),
     };
     vec![
@@ -60,7 +64,10 @@ pub fn functions() -> Vec<Part> {
         part("groups", &[groups::DONE]),
         part("topologies", &[topologies::DONE]),
         part("sessions", &[sessions::SPECIAL, sessions::DONE]),
-        part("windows", &[windows::DONE, one_sided::DONE]),
+        part(
+            "windows",
+            &[windows::DONE, one_sided::narrow::DONE, one_sided::DONE],
+        ),
         part(
             "attributes",
             &[
@@ -76,12 +83,20 @@ pub fn functions() -> Vec<Part> {
             "large counts",
             &[
                 large_messages::DONE,
+                large_calls::DONE,
+                large_datatypes::DONE,
+                one_sided::large::DONE,
                 collectives::large::DONE,
                 reductions::large::DONE,
                 neighborhoods::large::DONE,
             ],
         ),
+        part(
+            "for older programs, and others",
+            &[others::DONE, &["MPI_Pcontrol"]],
+        ),
         part("refused", &[refused::DONE]),
+        part("refused: files", &[refused_files::DONE]),
     ]
 }
 
@@ -107,7 +122,10 @@ pub(crate) fn signatures() -> impl Iterator<Item = &'static crate::header::Signa
         further::SIGNATURES,
         sessions::SIGNATURES,
         windows::SIGNATURES,
+        one_sided::narrow::SIGNATURES,
+        one_sided::large::SIGNATURES,
         one_sided::SIGNATURES,
+        others::SIGNATURES,
         attributes::SIGNATURES,
         window_attributes::SIGNATURES,
         type_attributes::SIGNATURES,
@@ -115,10 +133,13 @@ pub(crate) fn signatures() -> impl Iterator<Item = &'static crate::header::Signa
         infos::SIGNATURES,
         barriers::SIGNATURES,
         large_messages::SIGNATURES,
+        large_calls::SIGNATURES,
+        large_datatypes::SIGNATURES,
         collectives::large::SIGNATURES,
         reductions::large::SIGNATURES,
         neighborhoods::large::SIGNATURES,
         refused::SIGNATURES,
+        refused_files::SIGNATURES,
     ];
     lists.into_iter().flatten()
 }
@@ -128,9 +149,14 @@ pub(crate) const CONVERSIONS: &[[&str; 3]] = fortran::CONVERSIONS;
 
 /// The addresses of all functions, so that a program that loads others links to them.
 pub fn addresses() -> Vec<usize> {
-    let aint: [*const (); 2] = [MPI_Aint_add as _, MPI_Aint_diff as _];
+    let others = vec![
+        profiled!(MPI_Aint_add(base: MPI_Aint, disp: MPI_Aint) -> MPI_Aint),
+        profiled!(MPI_Aint_diff(addr1: MPI_Aint, addr2: MPI_Aint) -> MPI_Aint),
+        profiled!(MPI_Pcontrol(level: c_int) -> c_int),
+        profiled!(MPI_Session_init(info: MPI_Info, errhandler: MPI_Errhandler, session: *mut MPI_Session) -> c_int),
+    ];
     let lists = [
-        aint.map(<*const ()>::addr).to_vec(),
+        others,
         environment::special_addresses(),
         environment::addresses(),
         messages::addresses(),
@@ -149,9 +175,11 @@ pub fn addresses() -> Vec<usize> {
         topologies::addresses(),
         further::addresses(),
         sessions::addresses(),
-        vec![(MPI_Session_init as *const ()).addr()],
         windows::addresses(),
+        one_sided::narrow::addresses(),
+        one_sided::large::addresses(),
         one_sided::addresses(),
+        others::addresses(),
         attributes::addresses(),
         window_attributes::addresses(),
         type_attributes::addresses(),
@@ -160,10 +188,13 @@ pub fn addresses() -> Vec<usize> {
         fortran::addresses(),
         barriers::addresses(),
         large_messages::addresses(),
+        large_calls::addresses(),
+        large_datatypes::addresses(),
         collectives::large::addresses(),
         reductions::large::addresses(),
         neighborhoods::large::addresses(),
         refused::addresses(),
+        refused_files::addresses(),
     ];
     lists.concat()
 }

@@ -14,7 +14,7 @@ use crate::rank::Rank;
 use crate::window::{self, Offer};
 
 /// Makes a window whose memory the library allocates, and tells where it is.
-fn allocate(
+pub(super) fn allocate(
     rank: &Rank,
     caller: &Caller,
     (comm, info): (MPI_Comm, MPI_Info),
@@ -50,7 +50,7 @@ super::calls! {
         let (bytes, unit, base) = rank.win(win)?.query(target)?;
         let base: *mut c_void = std::ptr::with_exposed_provenance_mut(base);
         caller.write(size, bytes)?;
-        caller.write(disp_unit, unit)?;
+        caller.write(disp_unit, c_int::try_from(unit).unwrap_or(MPI_UNDEFINED))?;
         caller.write(baseptr.cast::<*mut c_void>(), base)
     }
     fn MPI_Win_create_dynamic(info: MPI_Info, comm: MPI_Comm, win: *mut MPI_Win) on comm |rank, caller| {

@@ -4,7 +4,7 @@
 
 use std::ffi::c_int;
 
-use super::Win;
+use super::{Win, part};
 use crate::abi::*;
 use crate::datatype::pack::Buffer;
 use crate::datatype::{Datatype, Segment, Type};
@@ -132,13 +132,26 @@ fn load(caller: &Caller, at: usize, of: &Datatype, message: &mut [Byte]) {
 }
 
 impl Win {
+    /// Refuses elements that are not in the target's memory, before anything is copied.
+    fn check(&self, aim: &Aim) -> Out {
+        let found = self.parts[aim.rank].find(aim.rank, aim.disp, (aim.count, &aim.of));
+        found.map(drop)
+    }
+
     /// Runs an access to the elements that are aimed at, with their address.
     fn at<R>(&self, aim: &Aim, f: impl FnOnce(usize) -> Out<R>) -> Out<R> {
-        self.parts[aim.rank].access(aim.rank, aim.disp, (aim.count, &aim.of), f)
+        part::access(
+            &self.parts[aim.rank],
+            aim.rank,
+            aim.disp,
+            (aim.count, &aim.of),
+            f,
+        )
     }
 
     pub(crate) fn put(&self, caller: &Caller, origin: &Buffer<'_>, aim: &Aim) -> Out {
         check((origin.of, origin.bytes()), (&aim.of, aim.bytes()))?;
+        self.check(aim)?;
         let mut message = Vec::new();
         origin.pack(caller, &mut message)?;
         self.at(aim, |at| {
@@ -149,6 +162,7 @@ impl Win {
 
     pub(crate) fn get(&self, caller: &Caller, origin: &Buffer<'_>, aim: &Aim) -> Out {
         check((&aim.of, aim.bytes()), (origin.of, origin.bytes()))?;
+        self.check(aim)?;
         let mut message = vec![Byte::ZERO; aim.bytes()];
         self.at(aim, |at| {
             load(caller, at, &aim.of, &mut message);
@@ -167,6 +181,7 @@ impl Win {
         combine: Combine,
     ) -> Out {
         let fold = combine.fold(&aim.of)?;
+        self.check(aim)?;
         let mut message = Vec::new();
         if let Some(origin) = origin.filter(|_| combine.0 != MPI_NO_OP) {
             check((origin.of, origin.bytes()), (&aim.of, aim.bytes()))?;

@@ -80,11 +80,17 @@ pub(crate) struct Offer {
     pub flavor: c_int,
     pub base: usize,
     pub size: usize,
-    pub unit: c_int,
+    pub unit: i64,
 }
 
 impl Offer {
-    pub(crate) fn new(flavor: c_int, base: usize, size: MPI_Aint, unit: c_int) -> Out<Offer> {
+    pub(crate) fn new(
+        flavor: c_int,
+        base: usize,
+        size: MPI_Aint,
+        unit: impl Into<i64>,
+    ) -> Out<Offer> {
+        let unit = unit.into();
         let bytes = usize::try_from(size).map_err(|_| {
             failure(
                 MPI_ERR_SIZE,
@@ -190,7 +196,7 @@ pub(crate) fn create(rank: &Rank, on: &Communicator, offer: &Offer) -> Out<(MPI_
         on_error: Cell::new(MPI_ERRORS_ARE_FATAL.addr()),
         told: Told {
             size: offer.size as MPI_Aint,
-            unit: offer.unit,
+            unit: c_int::try_from(offer.unit).unwrap_or(MPI_UNDEFINED),
             flavor: offer.flavor,
             model: MPI_WIN_UNIFIED,
         },
@@ -205,7 +211,8 @@ pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Win) -> Out {
     let win = rank.win(of)?;
     win.check_idle()?;
     attribute::delete_all(caller, &*win)?;
-    win.comm.barrier()?;
+    // No barrier, so that a rank that calls another one, such as MPI_Win_fence, is told.
+    win.comm.values().all_gather(())?;
     let freed = rank.wins.borrow_mut().remove(of.addr());
     freed
         .map(drop)
@@ -214,6 +221,7 @@ pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Win) -> Out {
 
 /// Before a rank ends: its memory may go, and no other rank accesses it any more.
 pub(crate) fn close_all(rank: &Rank) {
+    part::leave();
     if let Ok(wins) = rank.wins.try_borrow() {
         wins.iter().for_each(|win| win.own().close());
     }
@@ -245,7 +253,7 @@ impl Win {
     }
 
     /// Size, unit and address of a rank's part; of the first that is not empty for `MPI_PROC_NULL`.
-    pub(crate) fn query(&self, rank: c_int) -> Out<(MPI_Aint, c_int, usize)> {
+    pub(crate) fn query(&self, rank: c_int) -> Out<(MPI_Aint, i64, usize)> {
         require(!self.is_dynamic(), MPI_ERR_RMA_FLAVOR, || {
             "the window is dynamic: its memory is not known".into()
         })?;
@@ -254,7 +262,7 @@ impl Win {
             None => self.parts.iter().find(|part| part.size > 0),
         };
         Ok(part.map_or((0, 1, 0), |part| {
-            (part.size as MPI_Aint, part.unit as c_int, part.base)
+            (part.size as MPI_Aint, part.unit as i64, part.base)
         }))
     }
 

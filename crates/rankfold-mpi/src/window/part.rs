@@ -1,6 +1,7 @@
 //! The part of a window that one rank gives: where its memory is, and which addresses of it others may access.
 
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::cell::RefCell;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
 use super::memory::Memory;
 use crate::abi::*;
@@ -14,13 +15,16 @@ pub(crate) struct Part {
     pub size: usize,
     pub unit: usize,
     dynamic: bool,
-    /// An access holds this lock: accesses of this library come one after the other.
     state: Mutex<State>,
+    has_left: Condvar,
     _memory: Option<Arc<Memory>>,
 }
 
 #[derive(Default)]
 pub(super) struct State {
+    /// Whether a rank accesses it now: accesses of this library come one after the other. None holds the lock meanwhile,
+    /// since a fault in it ends the rank there, and the others go on.
+    accessed: bool,
     /// Whether the rank has called `MPI_Finalize` or has ended.
     closed: bool,
     /// Address and length of what is attached.
@@ -35,6 +39,7 @@ impl Part {
             unit,
             dynamic: false,
             state: Mutex::default(),
+            has_left: Condvar::new(),
             _memory: memory,
         }
     }
@@ -78,20 +83,32 @@ impl Part {
         Ok(())
     }
 
-    /// Runs an access to `count` elements at a displacement, with the address of the first, while nothing else accesses
-    /// the part.
-    pub(super) fn access<R>(
+    /// The address of `count` elements at a displacement, if others may access them.
+    pub(super) fn find(
         &self,
         rank: usize,
         disp: MPI_Aint,
         (count, of): (usize, &Datatype),
-        f: impl FnOnce(usize) -> Out<R>,
-    ) -> Out<R> {
-        let state = self.lock();
+    ) -> Out<usize> {
+        self.find_in(&self.lock(), rank, disp, (count, of))
+    }
+
+    fn find_in(
+        &self,
+        state: &State,
+        rank: usize,
+        disp: MPI_Aint,
+        (count, of): (usize, &Datatype),
+    ) -> Out<usize> {
         require(!state.closed, MPI_ERR_PROC_ABORTED, || {
             format!("rank {rank} has called MPI_Finalize, or has ended")
         })?;
-        f(self.locate(&state, rank, disp, count, of)?)
+        self.locate(state, rank, disp, count, of)
+    }
+
+    fn leave(&self) {
+        self.lock().accessed = false;
+        self.has_left.notify_one();
     }
 
     /// The address of a displacement, if all elements from there on are in the part.
@@ -131,6 +148,41 @@ impl Part {
             )?;
         }
         Ok(self.base.wrapping_add(first as usize))
+    }
+}
+
+thread_local! {
+    /// The part that this thread accesses.
+    static ACCESSED: RefCell<Option<Arc<Part>>> = const { RefCell::new(None) };
+}
+
+/// Runs an access to `count` elements at a displacement, with the address of the first, while nothing else accesses the
+/// part.
+pub(super) fn access<R>(
+    part: &Arc<Part>,
+    rank: usize,
+    disp: MPI_Aint,
+    elements: (usize, &Datatype),
+    f: impl FnOnce(usize) -> Out<R>,
+) -> Out<R> {
+    let accessed = |state: &mut State| state.accessed;
+    let mut state = part
+        .has_left
+        .wait_while(part.lock(), accessed)
+        .expect("no thread panics with it");
+    let at = part.find_in(&state, rank, disp, elements)?;
+    state.accessed = true;
+    drop(state);
+    ACCESSED.set(Some(part.clone()));
+    let result = f(at);
+    leave();
+    result
+}
+
+/// Ends the access that this thread is in, if there is one: a fault may have ended its rank there.
+pub(super) fn leave() {
+    if let Some(part) = ACCESSED.take() {
+        part.leave();
     }
 }
 

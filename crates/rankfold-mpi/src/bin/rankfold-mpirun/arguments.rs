@@ -81,7 +81,7 @@ impl Arguments {
 
     /// The settings of the run.
     pub fn settings(&self) -> Program {
-        let mut program = Program::new(self.ranks);
+        let mut program = Program::new(self.ranks).own_datatypes();
         if self.check {
             program = program.check();
         }

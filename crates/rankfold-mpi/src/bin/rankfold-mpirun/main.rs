@@ -44,6 +44,7 @@ fn run_object(arguments: &Arguments, mut object: Object) -> Result<(), String> {
     if arguments.label {
         output::label();
     }
+    output::share();
     // A program that cannot be loaded is told before anything else.
     let mut first = Some(object.load(arguments.ranks)?);
     rankfold_mpi::process::handle_signals();

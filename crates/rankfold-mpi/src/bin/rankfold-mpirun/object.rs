@@ -3,7 +3,7 @@
 //! # Why this is sound
 //!
 //! What is loaded is code that the caller of the launcher asks to run; the symbol `main` of it is a function as C's standard
-//! says. Copies are never unloaded, since threads of ranks may still be in them.
+//! says. Copies are never unloaded, since threads of ranks may still be in them. `fileno` gets a stream, as in C.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
@@ -15,6 +15,15 @@ unsafe extern "C" {
     fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(object: *mut c_void, name: *const c_char) -> *mut c_void;
     fn dlerror() -> *const c_char;
+    fn fileno_unlocked(stream: *mut c_void) -> c_int;
+}
+
+/// `fileno` of libraries that the program uses: the streams of the process have no file of their own. C++ asks for it
+/// after `std::ios::sync_with_stdio(false)`.
+#[unsafe(no_mangle)]
+extern "C" fn fileno(stream: *mut c_void) -> c_int {
+    // SAFETY: the caller's stream.
+    rankfold_mpi::output::number_of(stream).unwrap_or_else(|| unsafe { fileno_unlocked(stream) })
 }
 
 /// Resolve all names now; they are this object's alone.

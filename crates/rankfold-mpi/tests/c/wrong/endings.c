@@ -1,5 +1,6 @@
 /* Programs of which a rank ends early, one by name: `tests/endings.rs` says what is reported. */
 #include <assert.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -11,6 +12,32 @@ static int deeper(volatile int *from) {
     volatile int own[256];
     own[0] = *from + 1;
     return deeper(own) + own[0];
+}
+
+static void store(volatile int *at) {
+    *at = 1; /* the fault */
+}
+
+static void *abort_there(void *nothing) {
+    (void)nothing;
+    abort();
+}
+
+static void in_thread(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, abort_there, NULL);
+    pthread_join(thread, NULL);
+}
+
+/* Rank 1 offers memory that is not there: its own copy faults, within an access to it. */
+static void bad_window(void) {
+    MPI_Win window;
+    int one = 1;
+    MPI_Win_create(rank == 1 ? (void *)4096 : &one, 4, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_fence(0, window);
+    if (rank == 1) MPI_Put(&one, 1, MPI_INT, 1, 0, 1, MPI_INT, window);
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
 }
 
 static void end_by(const char *how) {
@@ -25,10 +52,13 @@ static void end_by(const char *how) {
     if (strcmp(how, "stack") == 0) deeper(&zero);
     if (strcmp(how, "stdio") == 0) flockfile(stdout), *(volatile int *)8 = 1;
     if (strcmp(how, "compute") == 0) exit(0);
+    if (strcmp(how, "null") == 0) store((volatile int *)(size_t)zero);
+    if (strcmp(how, "thread") == 0) in_thread();
 }
 
 int main(int argc, char **argv) {
     begin(&argc, &argv);
+    if (strcmp(argv[1], "window") == 0) bad_window();
     if (rank == 1) end_by(argv[1]);
     while (forever && strcmp(argv[1], "compute") == 0) {}
     if (strcmp(argv[1], "stdio") == 0) printf("%d\n", rank);

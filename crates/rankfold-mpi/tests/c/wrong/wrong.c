@@ -318,6 +318,31 @@ static void memory_not_attached(void) {
     MPI_Put(b, 1, MPI_INT, rank, at, 1, MPI_INT, window); /* wrong: memory_not_attached n=1: is not attached at rank 0 */
 }
 
+static void fence_and_free(void) {
+    make_window();
+    if (rank == 0) MPI_Win_fence(0, window);
+    else MPI_Win_free(&window); /* wrong: fence_and_free n=2: the ranks are in different collective calls */
+}
+
+static void cancelled_collective(void) {
+    MPI_Ibarrier(MPI_COMM_WORLD, &request);
+    MPI_Cancel(&request); /* wrong: cancelled_collective n=2: the request is that of a collective, which cannot be cancelled */
+}
+
+static void freed_collective(void) {
+    MPI_Ibcast(a, 1, MPI_INT, 0, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request); /* wrong: freed_collective n=2: which cannot be freed before it is over */
+}
+
+static void file(void) {
+    MPI_File file;
+    MPI_File_open(MPI_COMM_WORLD, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file); /* wrong: file n=2: MPI_ERR_UNSUPPORTED_OPERATION: MPI-IO is not done */
+}
+
+static void partitioned(void) {
+    MPI_Psend_init(a, 2, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request); /* wrong: partitioned n=1: partitioned communication is not done */
+}
+
 int main(int argc, char **argv) {
     static const struct { const char *name; void (*run)(void); } all[] = {
 #define CASE(name) {#name, name}
@@ -334,6 +359,7 @@ int main(int argc, char **argv) {
         CASE(other_rank_locked), CASE(never_unlocked), CASE(crossed_locks), CASE(flush_without_lock),
         CASE(start_without_post), CASE(wait_without_complete), CASE(target_not_started),
         CASE(own_operator_on_a_window), CASE(freed_window), CASE(windows_made_otherwise), CASE(memory_not_attached),
+        CASE(fence_and_free), CASE(cancelled_collective), CASE(freed_collective), CASE(file), CASE(partitioned),
     };
     begin(&argc, &argv);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
