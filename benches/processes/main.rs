@@ -32,9 +32,11 @@ const TEST: &str = "PROCESSES_BENCH_TEST";
 /// What the processes of a launch measure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Job {
+    /// MPI alone, one process for each rank.
     Plain,
     /// Of so many ranks in each process.
     Ours(usize),
+    /// Both, of one rank in each process.
     Beside,
 }
 

@@ -44,8 +44,7 @@ impl InCall<'_> {
         core.tick()?;
         self.note_sending(to, data.size());
         self.put(to, || {
-            let packet = Packet::copy_of(self.head(), data);
-            self.comm.lanes.post_packet(to, packet);
+            self.comm.lanes.post_long(to, self.head(), data);
         })?;
         core.port.count(data.size());
         Ok(true)

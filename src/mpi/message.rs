@@ -1,39 +1,71 @@
-//! The memory of a message that has arrived, aligned for whatever elements follow its first words.
+//! The memory of a message that arrives, aligned for whatever elements follow its first words.
+//!
+//! # Why this is sound
+//!
+//! The first `written` bytes were written: by [`Message::of`], or by MPI, which [`Message::has`] promises. Only these are
+//! shown. The others are reached by their address alone.
 #![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+use std::ptr;
 
 /// Bytes at an address that is a multiple of 16.
 pub(crate) struct Message {
-    words: Vec<u128>,
-    length: usize,
+    words: Vec<MaybeUninit<u128>>,
+    written: usize,
 }
 
 const WORD: usize = size_of::<u128>();
 
 impl Message {
-    /// Room for `length` bytes, which are zero.
-    pub(super) fn zeros(length: usize) -> Message {
-        let words = vec![0; length.div_ceil(WORD)];
-        Message { words, length }
+    /// Room for `length` bytes.
+    pub(super) fn room(length: usize) -> Message {
+        let mut words = Vec::with_capacity(length.div_ceil(WORD));
+        // SAFETY: within the capacity, of elements that need not be initialized.
+        unsafe { words.set_len(length.div_ceil(WORD)) };
+        Message { words, written: 0 }
     }
 
+    /// A copy of these bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Message {
+        let mut message = Message::room(bytes.len());
+        // SAFETY: there is room for as many bytes, in memory of its own, and all of them are written.
+        unsafe {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), message.first(), bytes.len());
+            message.has(bytes.len());
+        }
+        message
+    }
+
+    /// Where the room begins.
+    pub(super) fn first(&mut self) -> *mut u8 {
+        self.words.as_mut_ptr().cast()
+    }
+
+    /// The number of bytes for which there is room.
+    pub(super) fn capacity(&self) -> usize {
+        self.words.len() * WORD
+    }
+
+    /// Notes how many bytes were written.
+    ///
+    /// # Safety
+    ///
+    /// There is room for them, and they were.
+    pub(super) unsafe fn has(&mut self, written: usize) {
+        self.written = written;
+    }
+
+    /// What was written.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: there are at least `length` bytes in the words, all of them are initialized, and a byte needs no
-        // alignment.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.length) }
+        // SAFETY: as many bytes were written, and a byte needs no alignment.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.written) }
     }
+}
 
-    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and any bytes are words.
-        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.length) }
-    }
-
-    /// The message, and another one behind it.
-    pub(super) fn with(self, more: &Message) -> Message {
-        let mut whole = Message::zeros(self.length + more.length);
-        let (first, second) = whole.bytes_mut().split_at_mut(self.length);
-        first.copy_from_slice(self.bytes());
-        second.copy_from_slice(more.bytes());
-        whole
+impl AsRef<[u8]> for Message {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
     }
 }
 
@@ -42,17 +74,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_grows_by_another() {
-        let message = |bytes: &[u8]| {
-            let mut message = Message::zeros(bytes.len());
-            message.bytes_mut().copy_from_slice(bytes);
-            message
-        };
+    fn a_message_is_a_copy_at_an_aligned_place() {
         let long: Vec<u8> = (0..40).collect();
-        for cut in [0, 1, 16, 17, 40] {
-            let whole = message(&long[..cut]).with(&message(&long[cut..]));
-            assert_eq!(whole.bytes(), long);
-            assert_eq!(whole.bytes().as_ptr() as usize % WORD, 0);
+        for length in [0, 1, 15, 16, 17, 40] {
+            let message = Message::of(&long[..length]);
+            assert_eq!(message.bytes(), &long[..length]);
+            assert_eq!(message.bytes().as_ptr() as usize % WORD, 0);
+            assert!(message.capacity() >= length);
         }
+        assert_eq!(Message::room(40).bytes(), []);
     }
 }

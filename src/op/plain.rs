@@ -1,12 +1,17 @@
 //! [`Plain`]: elements that mean the same in another process, and the numbers by which processes name their types.
+//!
+//! # Why this is sound
+//!
+//! Bytes are shown as elements of the type that [`Received::new`] was promised, if there are as many as it said, at an
+//! address that is aligned for them, which is checked each time.
 #![allow(unsafe_code)]
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
 use std::collections::HashMap;
 use std::sync::{OnceLock, RwLock};
 
 use super::Element;
-use super::elements::Info;
+use super::elements::{Elements, Info};
 use super::exact::summand::Summand;
 use super::{ExactDot, ExactSum};
 
@@ -168,6 +173,45 @@ pub(crate) fn number_of(info: &'static Info) -> Option<u64> {
 /// The type with this number.
 pub(crate) fn type_of(number: u64) -> Option<&'static Info> {
     types().read().ok()?.by_number.get(&number).copied()
+}
+
+/// Elements of a message, in the memory in which they have arrived.
+pub(crate) struct Received {
+    bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
+    count: usize,
+    info: &'static Info,
+}
+
+impl Received {
+    /// `count` elements.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are those of elements of this type, in this process or in another one to which the type is known as
+    /// plain.
+    pub(crate) unsafe fn new(
+        bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
+        count: usize,
+        info: &'static Info,
+    ) -> Received {
+        Received { bytes, count, info }
+    }
+
+    fn elements(&self) -> Option<Elements<'_>> {
+        let bytes = (*self.bytes).as_ref();
+        let is_whole = self.count.checked_mul(self.info.size()) == Some(bytes.len());
+        let first = bytes.as_ptr();
+        // SAFETY: the promise of `new`; they are as many, and aligned, as is checked here.
+        let elements = || unsafe { Elements::from_raw(first, self.count, self.info) };
+        (is_whole && first.addr().is_multiple_of(self.info.align())).then(elements)
+    }
+}
+
+/// The elements of a message, if that is what it is and they are of this type.
+pub(super) fn shown<'a>(info: &Info, received: &'a dyn Any) -> Option<Elements<'a>> {
+    let received = received.downcast_ref::<Received>()?;
+    let elements = received.elements()?;
+    (elements.info().id() == info.id()).then_some(elements)
 }
 
 #[cfg(test)]

@@ -125,11 +125,12 @@ impl Far {
 
     /// Sends elements of a type that may leave the process, which is checked before.
     pub(super) fn send_elements(&self, to: Rank, head: Head, elements: Elements<'_>, kind: Kind) {
-        match wire::message(kind, self.world, to, head, elements) {
-            Some(message) => {
+        match wire::envelope(kind, self.world, to, head, elements) {
+            Some(envelope) => {
                 // Relaxed: read once this rank sleeps, under the lock under which it went to sleep.
                 self.sent.fetch_add(1, Ordering::Relaxed);
-                self.session.processes.send(self.process_of(to), message);
+                let (to, head) = (self.process_of(to), envelope.bytes());
+                self.session.processes.send(to, &head, elements.bytes());
             }
             None => panic!("{} cannot leave the process", elements.info().name()),
         }
@@ -172,13 +173,13 @@ impl Far {
     }
 
     fn tell(&self, kind: Kind, to: impl Iterator<Item = usize>, note: Writer) {
-        let message = Envelope::of_note(kind, self.world).around(&note.bytes());
+        let (head, note) = (Envelope::of_note(kind, self.world).bytes(), note.bytes());
         to.for_each(|process| {
             if kind != Kind::Silence {
                 // Relaxed: as in `send_elements`.
                 self.sent.fetch_add(1, Ordering::Relaxed);
             }
-            self.session.processes.send(process, message.clone());
+            self.session.processes.send(process, &head, &note);
         });
     }
 

@@ -26,6 +26,7 @@ mod wire;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::thread::yield_now;
 use std::time::Instant;
 
 pub(crate) use far::Far;
@@ -34,15 +35,19 @@ use spread_lanes::SpreadLanes;
 
 use crate::Rank;
 use crate::error::{Cause, Error, Gone};
-use crate::op::elements::Info;
+use crate::op::elements::{Elements, Info};
 use crate::op::plain;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::registry::Registry;
 use crate::transport::lanes::lane::Lanes;
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 use crate::transport::trace::origin::Origin;
 use crate::transport::{CommShared, Fabric};
+
+/// How often a rank that would sleep looks again at once for a long message.
+const LOOKS: u32 = 200;
 
 impl Fabric {
     /// The ranks of this process.
@@ -126,6 +131,21 @@ impl Fabric {
         let there = self.is_there(to);
         if let Some(far) = &self.far {
             far.send(self, to, packet, wire::Kind::Mail);
+        }
+        there
+    }
+
+    /// The same for elements.
+    #[cold]
+    pub(in crate::transport) fn post_elements_far(
+        &self,
+        to: Rank,
+        head: Head,
+        data: Elements<'_>,
+    ) -> bool {
+        let there = self.is_there(to);
+        if let Some(far) = &self.far {
+            far.send_elements(to, head, data, wire::Kind::Mail);
         }
         there
     }
@@ -216,9 +236,15 @@ impl Port {
         self.fabric.pump();
     }
 
-    /// When a rank that sleeps must look again, after `naps` sleeps without success: in a world with far ranks soon.
+    /// When a rank that sleeps must look again, after `naps` sleeps without success: in a world with far ranks soon, and
+    /// for a while at once where a long message is on its way, of which MPI moves a part with each look.
     pub(in crate::transport) fn nap(&self, naps: u32) -> Option<Instant> {
-        self.fabric.far.as_ref()?;
+        let far = self.fabric.far.as_ref()?;
+        if naps < LOOKS && far.session.processes.is_busy() {
+            yield_now();
+            return Some(Instant::now());
+        }
+        let naps = naps.saturating_sub(LOOKS);
         let time = session::SHORT * 2u32.saturating_pow(naps.min(5));
         Instant::now().checked_add(time.min(session::LONG))
     }
