@@ -163,10 +163,11 @@ impl Fabric {
     /// Breaks the communicator with this context here, if it is there, for this cause from another process.
     fn break_context(&self, context: u32, cause: &Cause) {
         let comms = self.comms();
-        let Some(comm) = comms.iter().find(|comm| comm.context == context) else {
-            return;
-        };
-        comm.cause.get_or_init(|| cause.clone());
-        self.wake_if(&self.open_registry(), |wait| wait.is_in(comm));
+        // The columns of a communicator have one context.
+        for comm in comms.iter().filter(|comm| comm.context == context) {
+            comm.cause.get_or_init(|| cause.clone());
+            self.wake_if(&self.open_registry(), |wait| wait.is_in(comm));
+            self.break_parts(comm, cause);
+        }
     }
 }

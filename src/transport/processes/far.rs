@@ -16,7 +16,7 @@ use crate::error::{Cause, Gone};
 use crate::mpi::Launched;
 use crate::op::elements::Elements;
 use crate::transport::communicator::members::Members;
-use crate::transport::memory::head::{CONTEXTS, Head};
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::origin::Origin;
 use crate::transport::{CommShared, Fabric};
@@ -98,7 +98,7 @@ impl Far {
         let (me, count) = self.process();
         let bits = count.next_power_of_two().trailing_zeros();
         let first = (me as u32).checked_shl(32 - bits).unwrap_or(0);
-        first + CONTEXTS
+        first + Fabric::NEXT_OF_SPREAD
     }
 
     /// The process of a rank.

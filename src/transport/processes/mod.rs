@@ -10,7 +10,7 @@
 //!   each other besides
 //! - `silence`: when no rank of any process can move
 //! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
-//!   with far members
+//!   with far members; `parts`: the parts of such a communicator
 //!
 //! A rank takes in what has arrived in the one wait loop, and when it tests or makes progress ([`Fabric::pump`]). So it
 //! does for all near ranks. The loop's last stage sleeps for a millisecond at most in a world with far ranks, as nothing
@@ -19,6 +19,7 @@
 mod arrival;
 mod far;
 mod notes;
+mod parts;
 mod session;
 mod silence;
 mod spread_lanes;
@@ -31,6 +32,7 @@ use std::time::Instant;
 
 pub(crate) use far::Far;
 pub(crate) use notes::Hello;
+pub(crate) use parts::Parts;
 use spread_lanes::SpreadLanes;
 
 use crate::Rank;
@@ -166,7 +168,9 @@ impl Fabric {
     /// Tells the other processes that a communicator has broken.
     pub(in crate::transport) fn tell_broken(&self, comm: &CommShared, error: &Error, rank: Rank) {
         if let Some(far) = self.far.as_ref().filter(|_| comm.spans) {
-            far.tell_broken(comm, &notes::cause_of(error, rank));
+            let cause = notes::cause_of(error, rank);
+            self.break_parts(comm, &cause);
+            far.tell_broken(comm, &cause);
         }
     }
 
