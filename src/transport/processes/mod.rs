@@ -45,9 +45,13 @@ use crate::transport::lanes::lane::Lanes;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
+use crate::transport::progress::wait::PATIENT;
 use crate::transport::trace::origin::Origin;
 use crate::transport::{CommShared, Fabric};
 
+/// How often a rank that would give way at once looks first for a message from another process, which takes as long as a
+/// few turns of the ranks here: they mostly wait for this one.
+const FAR_SPINS: usize = 64;
 /// How often a rank that would sleep looks again at once for a long message.
 const LOOKS: u32 = 200;
 
@@ -238,6 +242,15 @@ impl Port {
     #[inline]
     pub(crate) fn pump(&self) {
         self.fabric.pump();
+    }
+
+    /// Looks for a message from another process, where ranks take turns on the CPUs. Returns whether it was found.
+    pub(crate) fn spin_for_far(&self, look: &mut dyn FnMut() -> bool) -> bool {
+        let crowded = PATIENT && self.crowded() && !self.is_controlled();
+        (0..if crowded { FAR_SPINS } else { 0 }).any(|_| {
+            self.pump();
+            look()
+        })
     }
 
     /// When a rank that sleeps must look again, after `naps` sleeps without success: in a world with far ranks soon, and

@@ -105,6 +105,11 @@ impl Port {
     pub(crate) fn pump(&self) {}
 
     #[inline(always)]
+    pub(crate) fn spin_for_far(&self, _: &mut dyn FnMut() -> bool) -> bool {
+        false
+    }
+
+    #[inline(always)]
     pub(in crate::transport) fn nap(&self, _: u32) -> Option<Instant> {
         None
     }
