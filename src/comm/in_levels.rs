@@ -20,6 +20,7 @@ use crate::engine::kept::Ask;
 use crate::engine::spread::OwnParts;
 use crate::error::Result;
 use crate::execute::over_cells;
+use crate::op::elements::{Elements, Info};
 use crate::op::{Element, First, Operator, OperatorKind};
 use crate::span;
 
@@ -198,20 +199,32 @@ impl InParts<'_> {
         buf: &mut [T],
         op: &O,
     ) -> Result<()> {
-        let OwnParts { near, column } = self.parts;
+        let near = &self.parts.near;
         let own = span::block(buf.len(), near.size(), near.rank());
-        let mut block = buf[own].to_vec();
+        near.core.workspace.with(Info::of::<T>(), |rooms| {
+            rooms.stage.clear();
+            rooms.stage.append(Elements::of(&buf[own]));
+            let block = rooms.stage.all_mut().typed::<T>();
+            let block = block.expect("a room of this type");
+            self.all_reduce_by_blocks(buf, block, op)
+        })
+    }
+
+    /// The same with memory for this rank's block.
+    fn all_reduce_by_blocks<T: Element, O: Operator<T>>(
+        &self,
+        buf: &mut [T],
+        block: &mut [T],
+        op: &O,
+    ) -> Result<()> {
+        let OwnParts { near, column } = self.parts;
         let ask = self.ask(Collective::ReduceScatter, buf.len());
-        self.part(
-            near,
-            ask,
-            (&*buf, &mut block),
-            op,
-            over_cells::reduce_scatter,
-        )?;
+        let ends = (&*buf, &mut *block);
+        self.part(near, ask, ends, op, over_cells::reduce_scatter)?;
         let ask = self.ask(Collective::AllReduce, block.len());
-        self.part(column, ask, (&[], &mut block), op, over_cells::all_reduce)?;
+        let ends: (&[T], &mut [T]) = (&[], &mut *block);
+        self.part(column, ask, ends, op, over_cells::all_reduce)?;
         let ask = self.ask(Collective::AllGather, buf.len());
-        self.part(near, ask, (&block, buf), &First, over_cells::all_gather)
+        self.part(near, ask, (&*block, buf), &First, over_cells::all_gather)
     }
 }

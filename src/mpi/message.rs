@@ -7,22 +7,33 @@
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
+use std::ops::RangeInclusive;
 use std::ptr;
+
+use parking_lot::Mutex;
 
 /// Bytes at an address that is a multiple of 16.
 pub(crate) struct Message {
-    words: Vec<MaybeUninit<u128>>,
+    words: Words,
     written: usize,
 }
 
+type Words = Vec<MaybeUninit<u128>>;
 const WORD: usize = size_of::<u128>();
+
+/// Memory of long messages that were read, for the next ones: memory that comes from the system has to be mapped, which
+/// takes longer than a copy. How much a piece has, in words, and how many pieces are kept.
+static SPARES: Mutex<Vec<Words>> = Mutex::new(Vec::new());
+const KEPT: RangeInclusive<usize> = (1 << 11)..=(1 << 20);
+const MOST: usize = 8;
 
 impl Message {
     /// Room for `length` bytes.
     pub(super) fn room(length: usize) -> Message {
-        let mut words = Vec::with_capacity(length.div_ceil(WORD));
+        let count = length.div_ceil(WORD);
+        let mut words = spare(count).unwrap_or_else(|| Vec::with_capacity(count));
         // SAFETY: within the capacity, of elements that need not be initialized.
-        unsafe { words.set_len(length.div_ceil(WORD)) };
+        unsafe { words.set_len(count) };
         Message { words, written: 0 }
     }
 
@@ -60,6 +71,29 @@ impl Message {
     pub(crate) fn bytes(&self) -> &[u8] {
         // SAFETY: as many bytes were written, and a byte needs no alignment.
         unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.written) }
+    }
+}
+
+/// Memory for as many words that is not much larger.
+fn spare(count: usize) -> Option<Words> {
+    if !KEPT.contains(&count) {
+        return None;
+    }
+    let mut spares = SPARES.lock();
+    let fits = |spare: &Words| (count..=4 * count).contains(&spare.capacity());
+    let place = spares.iter().position(fits)?;
+    Some(spares.swap_remove(place))
+}
+
+impl Drop for Message {
+    fn drop(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        if KEPT.contains(&words.capacity()) {
+            let mut spares = SPARES.lock();
+            if spares.len() < MOST {
+                spares.push(words);
+            }
+        }
     }
 }
 

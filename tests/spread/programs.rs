@@ -8,6 +8,8 @@ use rankfold::{
     Comm, ErrorKind, Fault, Plain, Rank, Result, Source, Spread, Tag, World, WorldError, op,
 };
 
+use super::random_programs;
+
 /// A name, and what a process with this number of ranks runs.
 type Program = (&'static str, fn(usize));
 
@@ -20,12 +22,14 @@ pub const PROGRAMS: &[Program] = &[
     ("deaths", deaths),
     ("deadlocks", deadlocks),
     ("shares", shares),
+    ("random_right", random_programs::right),
+    ("random_wrong", random_programs::wrong),
     ("panics", panics),
     ("exits", exits),
     ("stays_away", stays_away),
 ];
 
-fn world(ranks: usize) -> World {
+pub fn world(ranks: usize) -> World {
     // Only a fault would wait as long.
     World::new(ranks)
         .spread(Spread::Must)
@@ -214,6 +218,9 @@ fn collectives(ranks: usize) {
             }
             uneven(comm)?;
             exact(comm)?;
+            // A block for each rank of a process.
+            reductions(comm, 40_000)?;
+            in_another_order(comm)?;
             comm.barrier()
         })
         .unwrap();
@@ -268,6 +275,28 @@ fn reductions(comm: &Comm, length: usize) -> Result<()> {
         "reduce_scatter"
     );
     Ok(())
+}
+
+/// Ranks of one process that are no neighbours, and parts of processes.
+fn in_another_order(comm: &Comm) -> Result<()> {
+    let (me, size) = (comm.rank(), comm.size());
+    let near = (0..size).filter(|rank| comm.is_near(*rank)).count();
+    let turned = comm.split(0, (me % near) as i64)?;
+    let some = comm.split((me / 3) as u32, -(me as i64))?;
+    for comm in [&turned, &some] {
+        for length in [3, 400, 40_000] {
+            reductions(comm, length)?;
+            movements(comm, length.min(400))?;
+        }
+    }
+    let here = comm.split_by(rankfold::Level::Process)?;
+    assert_eq!(here.size(), near);
+    let leaders = comm.leaders()?;
+    assert_eq!(leaders.is_some(), here.rank() == 0);
+    leaders.map_or(Ok(()), |leaders| {
+        assert_eq!(leaders.size(), comm.processes());
+        reductions(&leaders, 7)
+    })
 }
 
 fn movements(comm: &Comm, length: usize) -> Result<()> {
