@@ -95,14 +95,15 @@ impl Processes {
         state.failed = sent.err();
     }
 
-    /// Takes in what has arrived, and hands each message to `deliver`, which must not wait and must not call anything
-    /// here. Returns at once if another thread does so. An error is reported once.
-    pub(crate) fn poll(&self, deliver: &mut Deliver<'_>) -> Result<(), String> {
+    /// Takes in what has arrived, `all` of it or one message and what was held up, and hands each message to `deliver`,
+    /// which must not wait and must not call anything here. Returns at once if another thread does so. An error is
+    /// reported once.
+    pub(crate) fn poll(&self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
         let Some(mut state) = self.state.try_lock() else {
             return Ok(());
         };
         if state.failed.is_none() {
-            state.failed = state.traffic.poll(deliver).err();
+            state.failed = state.traffic.poll(all, deliver).err();
         }
         match &state.failed {
             Some(error) if !state.is_reported => {

@@ -52,9 +52,10 @@ impl Body {
 pub(super) struct Traffic {
     library: Library,
     outgoing: VecDeque<Sending>,
-    /// The receives for letters; the next letter arrives at `next`.
+    /// The receives for letters; the next letter arrives at `next`, and the one before has been read if `is_read`.
     letters: Vec<Receiving>,
     next: usize,
+    is_read: bool,
     /// The letters of each process that wait for a body, theirs or that of one before them, and how many there are.
     waiting: Vec<VecDeque<Waiting>>,
     bodies: usize,
@@ -81,6 +82,7 @@ impl Traffic {
             outgoing: VecDeque::new(),
             letters,
             next: 0,
+            is_read: false,
             waiting: (0..processes).map(|_| VecDeque::new()).collect(),
             bodies: 0,
             spare_letters: Vec::new(),
@@ -139,22 +141,32 @@ impl Traffic {
         }
     }
 
-    /// Takes in what has arrived.
-    pub(super) fn poll(&mut self, deliver: &mut Deliver<'_>) -> Result<(), String> {
+    /// Takes in what has arrived, of letters one, or `all`. The receive of a letter is posted again by the next poll: a
+    /// rank that waits for the letter need not wait for that.
+    pub(super) fn poll(&mut self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
         self.test_outgoing()?;
-        for _ in 0..AT_ONCE {
+        for _ in 0..if all { AT_ONCE } else { 1 } {
+            self.post_again()?;
             if !self.library.has_arrived(&mut self.letters[self.next])? {
                 break;
             }
             self.open_letter(deliver)?;
-            let letter = &mut self.letters[self.next];
-            self.library.receive(letter, None, (LETTER, LETTERS))?;
             self.next = (self.next + 1) % RECEIVES;
+            self.is_read = true;
         }
         match self.bodies {
             0 => Ok(()),
             _ => self.take_bodies(deliver),
         }
+    }
+
+    /// Posts the receive again whose letter was read.
+    fn post_again(&mut self) -> Result<(), String> {
+        if !std::mem::take(&mut self.is_read) {
+            return Ok(());
+        }
+        let read = &mut self.letters[(self.next + RECEIVES - 1) % RECEIVES];
+        self.library.receive(read, None, (LETTER, LETTERS))
     }
 
     /// Delivers the letter that has arrived, or lets it wait.

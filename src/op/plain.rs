@@ -7,6 +7,7 @@
 #![allow(unsafe_code)]
 
 use std::any::{Any, TypeId};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{OnceLock, RwLock};
 
@@ -165,14 +166,41 @@ pub(crate) fn know<T: Plain>() {
     );
 }
 
+thread_local! {
+    /// The last type that was asked for by this thread, and its number: a known type stays known.
+    static LAST: Cell<Option<(&'static Info, u64)>> = const { Cell::new(None) };
+}
+
+/// Whether this is the last one, or else `find`, which is the last one then.
+fn last_or(
+    is: impl Fn(&(&'static Info, u64)) -> bool,
+    find: impl FnOnce() -> Option<(&'static Info, u64)>,
+) -> Option<(&'static Info, u64)> {
+    let last = LAST.try_with(Cell::get).ok().flatten();
+    if let Some(last) = last.filter(is) {
+        return Some(last);
+    }
+    let found = find()?;
+    let _ = LAST.try_with(|last| last.set(Some(found)));
+    Some(found)
+}
+
 /// The number of a type that is known.
 pub(crate) fn number_of(info: &'static Info) -> Option<u64> {
-    types().read().ok()?.by_type.get(&info.id()).copied()
+    let find = || {
+        let number = types().read().ok()?.by_type.get(&info.id()).copied();
+        Some((info, number?))
+    };
+    last_or(|(last, _)| last.is(info), find).map(|(_, number)| number)
 }
 
 /// The type with this number.
 pub(crate) fn type_of(number: u64) -> Option<&'static Info> {
-    types().read().ok()?.by_number.get(&number).copied()
+    let find = || {
+        let info = types().read().ok()?.by_number.get(&number).copied();
+        Some((info?, number))
+    };
+    last_or(|(_, last)| *last == number, find).map(|(info, _)| info)
 }
 
 /// Elements of a message, in the memory in which they have arrived.

@@ -12,17 +12,12 @@ use crate::transport::Fabric;
 type Contents<'a> = (&'a [u8], Option<Message>);
 
 impl Far {
-    /// Takes in what has arrived.
-    pub(super) fn pump(&self, fabric: &Fabric) {
-        self.poll(Some(fabric));
-    }
-
-    /// The same; what is for ranks is dropped where there is no fabric.
-    pub(super) fn poll(&self, fabric: Option<&Fabric>) {
+    /// Takes in what has arrived, all of it or one message; what is for ranks is dropped where there is no fabric.
+    pub(super) fn poll(&self, fabric: Option<&Fabric>, all: bool) {
         let arrived = &mut |from, letter: &[u8], body: Option<Message>| {
             self.arrived(fabric, from, letter, body);
         };
-        if let Err(error) = self.session.processes.poll(arrived) {
+        if let Err(error) = self.session.processes.poll(all, arrived) {
             let why = Gone::Failed(format!("its process cannot be reached: {error}").into());
             for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
                 self.end(fabric, rank, why.clone());

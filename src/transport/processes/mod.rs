@@ -85,11 +85,11 @@ impl Fabric {
         plain::number_of(info).is_some()
     }
 
-    /// Takes in what has arrived from other processes.
+    /// Takes in what has arrived from other processes, all of it or one message.
     #[inline]
-    pub(crate) fn pump(&self) {
+    fn pump(&self, all: bool) {
         if let Some(far) = &self.far {
-            far.pump(self);
+            far.poll(Some(self), all);
         }
     }
 
@@ -241,14 +241,20 @@ impl Port {
     /// rank's end may be among it.
     #[inline]
     pub(crate) fn pump(&self) {
-        self.fabric.pump();
+        self.fabric.pump(true);
+    }
+
+    /// The same for a look that is one of many: it takes in one message, which may be the one that is looked for.
+    #[inline]
+    pub(crate) fn pump_one(&self) {
+        self.fabric.pump(false);
     }
 
     /// Looks for a message from another process, where ranks take turns on the CPUs. Returns whether it was found.
     pub(crate) fn spin_for_far(&self, look: &mut dyn FnMut() -> bool) -> bool {
         let crowded = PATIENT && self.crowded() && !self.is_controlled();
         (0..if crowded { FAR_SPINS } else { 0 }).any(|_| {
-            self.pump();
+            self.pump_one();
             look()
         })
     }

@@ -105,6 +105,9 @@ impl Port {
     pub(crate) fn pump(&self) {}
 
     #[inline(always)]
+    pub(crate) fn pump_one(&self) {}
+
+    #[inline(always)]
     pub(crate) fn spin_for_far(&self, _: &mut dyn FnMut() -> bool) -> bool {
         false
     }

@@ -99,7 +99,7 @@ impl Session {
             {
                 return Err(format!("process {gone} has exited without this world"));
             }
-            processes.poll(&mut |from, letter, body| {
+            processes.poll(true, &mut |from, letter, body| {
                 self.hear(world, &mut said, (from, letter, body));
             })?;
             nap.pass();
@@ -120,7 +120,7 @@ impl Session {
             }
         };
         let mut nap = Nap::default();
-        while !others().all(|other| self.has_left(other)) && processes.poll(heard).is_ok() {
+        while !others().all(|other| self.has_left(other)) && processes.poll(true, heard).is_ok() {
             nap.pass();
         }
     }
