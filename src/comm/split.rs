@@ -195,6 +195,7 @@ impl Comm {
     #[doc(alias = "MPI_Comm_split_type")]
     #[track_caller]
     pub fn split_by(&self, level: Level) -> Result<Comm> {
+        #[cfg(feature = "mpi")]
         if level == Level::Process && self.shared.spans() {
             return self.split(self.process() as u32, 0);
         }

@@ -83,11 +83,21 @@ impl Comm {
 
     #[cold]
     fn check_spread_call(&self, call: &Call) -> Result<()> {
-        use Verb::{Collective, Dup, RunSchedule, Split, Started};
-        if !matches!(
-            call.verb,
-            Collective(_) | Started(_) | RunSchedule | Dup | Split
-        ) {
+        use Verb::{
+            Cartesian, Collective, Dup, NeighborAllGather, NeighborAllGatherV, NeighborAllToAll,
+            NeighborAllToAllV, ReduceOver, RunSchedule, Split, Started, StartedNeighborAllGather,
+            StartedNeighborAllGatherV, StartedNeighborAllToAll, StartedNeighborAllToAllV,
+        };
+        let goes = match call.verb {
+            Collective(_) | Started(_) | RunSchedule | Dup | Split | Cartesian => true,
+            // Where ranks may be missing, it moves vectors and lists.
+            ReduceOver => !call.tolerant,
+            NeighborAllGather | NeighborAllGatherV | NeighborAllToAll | NeighborAllToAllV => true,
+            StartedNeighborAllGather | StartedNeighborAllGatherV => true,
+            StartedNeighborAllToAll | StartedNeighborAllToAllV => true,
+            _ => false,
+        };
+        if !goes {
             return Err(self.only_within("this call"));
         }
         call.info.map_or(Ok(()), |info| self.check_plain(info))

@@ -185,8 +185,9 @@ fn last_or(
     Some(found)
 }
 
-/// The number of a type that is known.
+/// The number of a type that is known; a single value of it that is moved has none.
 pub(crate) fn number_of(info: &'static Info) -> Option<u64> {
+    info.vectors()?;
     let find = || {
         let number = types().read().ok()?.by_type.get(&info.id()).copied();
         Some((info, number?))

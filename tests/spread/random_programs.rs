@@ -28,7 +28,6 @@ fn spread(program: &mut Program) {
                 Act::Send(message) | Act::Recv { message, .. } => message.moved = false,
                 Act::Whole { what, .. } => {
                     *what = match *what {
-                        Whole::Over { length, .. } => Whole::AllReduce { length },
                         Whole::Gather { by, length } => Whole::Shift { by, length },
                         other => other,
                     }
