@@ -35,8 +35,17 @@ struct InParts<'c> {
 
 impl Comm {
     /// The parts, if a call without an algorithm of its own runs in levels.
+    #[inline]
     pub(super) fn levels_of(&self, ask: &Ask) -> Option<&OwnParts> {
-        if ask.algorithm.is_some() || !self.shared.spans() {
+        match self.shared.spans() {
+            true => self.levels_over_processes(ask),
+            false => None,
+        }
+    }
+
+    #[cold]
+    fn levels_over_processes(&self, ask: &Ask) -> Option<&OwnParts> {
+        if ask.algorithm.is_some() {
             return None;
         }
         let parts = self.fabric().parts(&self.shared);
@@ -45,6 +54,7 @@ impl Comm {
     }
 
     /// [`all_reduce`](Self::all_reduce) in place or from `input`.
+    #[inline(never)]
     pub(super) fn all_reduce_in_levels<T: Element, O: Operator<T>>(
         &self,
         (whole, parts): (Ask, &OwnParts),
@@ -73,6 +83,7 @@ impl Comm {
     }
 
     /// [`broadcast`](Self::broadcast).
+    #[inline(never)]
     pub(super) fn broadcast_in_levels<T: Element>(
         &self,
         (whole, parts): (Ask, &OwnParts),
@@ -110,6 +121,7 @@ impl Comm {
     }
 
     /// [`barrier`](Self::barrier).
+    #[inline(never)]
     pub(super) fn barrier_in_levels(&self, (whole, parts): (Ask, &OwnParts)) -> Result<()> {
         let kept = self.kept::<()>(&whole, OperatorKind::First, (0, 0))?;
         self.again(
@@ -140,7 +152,7 @@ impl InParts<'_> {
             length,
             root: 0,
             from_input: false,
-            part_of: Some((self.whole.collective, self.whole.root)),
+            part_of: Some((self.whole.collective, self.whole.root as u32)),
             ..self.whole
         }
     }

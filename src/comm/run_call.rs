@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use super::Comm;
+use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable};
 use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::{Described, InCall};
@@ -311,7 +312,8 @@ impl Comm {
         with: &With,
         (named, started): (&'static Info, bool),
     ) -> Described {
-        let (collective, root) = ask.part_of.unwrap_or((shape.collective, shape.root));
+        let whole = ask.part_of.map(|(whole, root)| (whole, root as Rank));
+        let (collective, root) = whole.unwrap_or((shape.collective, shape.root));
         let verb = match started {
             true => Verb::Started(collective),
             false => Verb::Collective(collective),

@@ -37,7 +37,7 @@ pub(crate) struct Ask {
     /// The vectors that the elements hold, which are blocks then.
     pub fused: Option<&'static Signature>,
     /// The collective that this one is a part of, and its root; it is named by these.
-    pub part_of: Option<(Collective, Rank)>,
+    pub part_of: Option<(Collective, u32)>,
 }
 
 impl Ask {

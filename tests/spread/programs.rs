@@ -591,7 +591,8 @@ fn refusals(ranks: usize) {
             let survivors = comm.reduce_over(&tree, &mut [1], op::Sum).survivors();
             usage(survivors.map(drop));
             not_plain(
-                comm.values().reduce_over(&tree, 1u64, |a, b| a + b)
+                comm.values()
+                    .reduce_over(&tree, 1u64, |a, b| a + b)
                     .run()
                     .map(drop),
             );
