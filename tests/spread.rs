@@ -4,6 +4,9 @@
 
 #[path = "spread/programs.rs"]
 mod programs;
+#[path = "spread/random_programs.rs"]
+mod random_programs;
+mod support;
 
 use std::env;
 use std::fs;
@@ -156,6 +159,16 @@ fn a_rank_that_ends_fails_those_that_need_it_in_every_process() {
 #[test]
 fn a_deadlock_of_ranks_in_several_processes_is_found() {
     everywhere("deadlocks", &[(2, 1), (2, 2), (3, 1)]);
+}
+
+#[test]
+fn random_right_programs_end_without_a_report() {
+    everywhere("random_right", &[(2, 2), (3, 1)]);
+}
+
+#[test]
+fn random_wrong_programs_end_as_the_model_says() {
+    everywhere("random_wrong", &[(2, 2), (3, 1)]);
 }
 
 #[test]

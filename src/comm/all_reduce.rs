@@ -96,13 +96,17 @@ impl Using<'_> {
     #[track_caller]
     pub fn all_reduce<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
         let ask = ask(Collective::AllReduce, buf.len()).folding(&op);
-        self.comm.run_call(
-            ask.by(self.algorithm),
-            &[],
-            buf,
-            &op,
-            over_cells::all_reduce,
-        )
+        let ask = ask.by(self.algorithm);
+        #[cfg(feature = "mpi")]
+        if let Some(levels) = self
+            .comm
+            .levels_of(&ask)
+            .filter(|_| op.exact_of().is_none())
+        {
+            return self.comm.all_reduce_in_levels((ask, levels), &[], buf, &op);
+        }
+        self.comm
+            .run_call(ask, &[], buf, &op, over_cells::all_reduce)
     }
 
     /// [`Comm::all_reduce_into`].
@@ -117,6 +121,15 @@ impl Using<'_> {
         let mut ask = ask(Collective::AllReduce, output.len()).folding(&op);
         ask.from_input = true;
         let ask = ask.by(self.algorithm);
+        #[cfg(feature = "mpi")]
+        if let Some(levels) = self
+            .comm
+            .levels_of(&ask)
+            .filter(|_| op.exact_of().is_none())
+        {
+            let levels = (ask, levels);
+            return self.comm.all_reduce_in_levels(levels, input, output, &op);
+        }
         self.comm
             .run_call(ask, input, output, &op, over_cells::all_reduce_into)
     }

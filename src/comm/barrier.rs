@@ -47,6 +47,10 @@ impl Using<'_> {
     #[track_caller]
     pub fn barrier(&self) -> Result<()> {
         let ask = ask(Collective::Barrier, 0).by(self.algorithm);
+        #[cfg(feature = "mpi")]
+        if let Some(levels) = self.comm.levels_of(&ask) {
+            return self.comm.barrier_in_levels((ask, levels));
+        }
         self.comm
             .run_call::<(), _>(ask, &[], &mut [], &First, over_cells::barrier)
     }

@@ -60,12 +60,16 @@ impl Using<'_> {
     #[track_caller]
     pub fn broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
         let ask = ask(Collective::Broadcast, buf.len()).to_root(root);
-        self.comm.run_call(
-            ask.by(self.algorithm),
-            &[],
-            buf,
-            &First,
-            over_cells::broadcast,
-        )
+        let ask = ask.by(self.algorithm);
+        #[cfg(feature = "mpi")]
+        if let Some(levels) = self
+            .comm
+            .levels_of(&ask)
+            .filter(|_| root < self.comm.size())
+        {
+            return self.comm.broadcast_in_levels((ask, levels), buf);
+        }
+        self.comm
+            .run_call(ask, &[], buf, &First, over_cells::broadcast)
     }
 }

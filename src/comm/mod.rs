@@ -15,7 +15,7 @@
 //! - One-sided communication: `window`: memory of each rank that all ranks can reach
 //! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule
 //! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `run_exact`: how those
-//!   by `op::SumExact` do; `levels`: which ranks are near each other; `processes`: which process each rank is in
+//!   by `op::SumExact` do; `in_levels`: how ranks of several processes reduce and broadcast; `levels`: which ranks are near each other; `processes`: which process each rank is in
 //!
 //! Beside `Comm`: `attribute`: values that a rank keeps with a communicator; `cartesian`: ranks on a grid;
 //! `neighborhood`, `neighborhood_started`: the collectives among neighbours, on a grid or in a graph, and `rounds`: the
@@ -117,6 +117,8 @@ mod run_schedule;
 mod run_call;
 mod run_exact;
 
+#[cfg(feature = "mpi")]
+mod in_levels;
 mod levels;
 
 #[cfg(feature = "mpi")]

@@ -2,6 +2,7 @@
 
 use super::Comm;
 use crate::Rank;
+use crate::error::Result;
 
 /// # Introspection: processes
 ///
@@ -25,6 +26,30 @@ impl Comm {
     /// Returns the number of processes of the world.
     pub fn processes(&self) -> usize {
         self.fabric().process().1
+    }
+
+    /// Makes a communicator of one rank of each process, the lowest of this communicator there; returns `None` for the
+    /// others. With [`split_by`](Self::split_by)`(Level::Process)` it is what a program needs that works in levels of its
+    /// own. All ranks call it together.
+    ///
+    /// # Errors
+    ///
+    /// As [`split_if`](Self::split_if).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let leaders = World::new(3).run(|comm| Ok(comm.leaders()?.is_some()))?;
+    /// assert_eq!(leaders, [true, false, false]); // one process
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    #[track_caller]
+    pub fn leaders(&self) -> Result<Option<Comm>> {
+        let process = |rank| self.fabric().process_of(self.world_rank(rank));
+        let leads = (0..self.rank()).all(|rank| process(rank) != self.process());
+        self.split_if(leads.then_some(0), 0)
     }
 
     /// Returns whether a rank of this communicator is in this process.

@@ -4,6 +4,7 @@
 use std::rc::Rc;
 
 use super::Comm;
+use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable};
 use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::{Described, InCall};
@@ -166,7 +167,7 @@ impl Comm {
     /// Returns the cached description of a call, and caches it first if there is none. `lengths` are those of input and
     /// output.
     #[inline(always)]
-    fn kept<T: Element>(
+    pub(super) fn kept<T: Element>(
         &self,
         ask: &Ask,
         op: OperatorKind,
@@ -311,20 +312,24 @@ impl Comm {
         with: &With,
         (named, started): (&'static Info, bool),
     ) -> Described {
-        let collective = shape.collective;
+        let whole = ask.part_of.map(|(whole, root)| (whole, root as Rank));
+        let (collective, root) = whole.unwrap_or((shape.collective, shape.root));
         let verb = match started {
             true => Verb::Started(collective),
             false => Verb::Collective(collective),
         };
         let others = !named.is(with.info);
         let call = Call {
-            root: collective.has_root().then_some(shape.root),
-            op: if collective.folds() {
+            root: collective.has_root().then_some(root),
+            op: if collective.folds() && shape.collective.folds() {
                 with.op
             } else {
                 OperatorKind::None
             },
-            algorithm: fingerprint(shape, ask.algorithm, others),
+            algorithm: match ask.part_of {
+                None => fingerprint(shape, ask.algorithm, others),
+                Some(_) => digest(&(shape.collective, shape.root, shape.commutes)),
+            },
             ..self.call(verb, ask.site)
         };
         let call = match (ask.fused, collective) {

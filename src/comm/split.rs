@@ -29,6 +29,8 @@ pub enum Level {
     Numa,
     /// A third-level cache.
     L3,
+    /// A process, that is, memory that ranks share.
+    Process,
 }
 
 impl Level {
@@ -37,6 +39,7 @@ impl Level {
             Level::Package => "package",
             Level::Numa => "NUMA node",
             Level::L3 => "L3 cache",
+            Level::Process => "process",
         }
     }
 
@@ -47,6 +50,8 @@ impl Level {
             Level::Package => ObjectKind::Package,
             Level::Numa => ObjectKind::Node,
             Level::L3 => ObjectKind::L3,
+            // Asked where all ranks are in one.
+            Level::Process => return vec![0; ranks.len()],
         };
         let parts = machine.tree.all(kind);
         let inside =
@@ -171,7 +176,8 @@ impl Comm {
 
     /// Splits the ranks by the part of the machine to which they are pinned: those that share a package, a NUMA node or
     /// a third-level cache form one new communicator, in their old order. Ranks that are not pinned to one part form a
-    /// communicator of their own. All ranks call it together.
+    /// communicator of their own. By [`Level::Process`], the ranks of each process form one; ranks of several processes
+    /// are split by nothing else. All ranks call it together.
     ///
     /// # Errors
     ///
@@ -189,6 +195,10 @@ impl Comm {
     #[doc(alias = "MPI_Comm_split_type")]
     #[track_caller]
     pub fn split_by(&self, level: Level) -> Result<Comm> {
+        #[cfg(feature = "mpi")]
+        if level == Level::Process && self.shared.spans() {
+            return self.split(self.process() as u32, 0);
+        }
         let call = Call {
             detail: Detail::Level(level.name()),
             algorithm: digest(&level),

@@ -146,22 +146,32 @@ impl Comm {
         self.recorded(described, &|| call.to_string(), || {
             check()?;
             self.check_spread(call)?;
-            if let Some(cause) = self.shared.cause.get() {
-                return Err(cause.clone().into());
-            }
-            let number = self.calls.get();
-            self.calls.set(number.wrapping_add(1));
-            self.write_down(described, number);
-            let inside = InCall {
-                comm: self,
-                call,
-                described,
-                number,
-                print: self.chain(described.digest, number),
-            };
-            let result = inside.agree().and_then(|()| body(&inside));
-            result.map_err(|error| inside.fails(error))
+            self.inside(described, body)
         })
+    }
+
+    /// The same inside a call that is recorded and checked.
+    #[inline(always)]
+    pub(crate) fn inside<R>(
+        &self,
+        described: &Described,
+        body: impl FnOnce(&InCall<'_>) -> Result<R>,
+    ) -> Result<R> {
+        if let Some(cause) = self.shared.cause.get() {
+            return Err(cause.clone().into());
+        }
+        let number = self.calls.get();
+        self.calls.set(number.wrapping_add(1));
+        self.write_down(described, number);
+        let inside = InCall {
+            comm: self,
+            call: &described.call,
+            described,
+            number,
+            print: self.chain(described.digest, number),
+        };
+        let result = inside.agree().and_then(|()| body(&inside));
+        result.map_err(|error| inside.fails(error))
     }
 
     /// The fingerprint of a call and of all calls before it: a rank that once took part in another call is detected

@@ -36,6 +36,8 @@ pub(crate) struct Ask {
     pub algorithm: Option<Algorithm>,
     /// The vectors that the elements hold, which are blocks then.
     pub fused: Option<&'static Signature>,
+    /// The collective that this one is a part of, and its root; it is named by these.
+    pub part_of: Option<(Collective, u32)>,
 }
 
 impl Ask {
@@ -91,7 +93,8 @@ impl Ask {
             (None, None) => true,
             (one, other) => one == other,
         };
-        ptr::eq(self.site, other.site) && what(self) == what(other) && same_algorithm
+        let same_whole = !cfg!(feature = "mpi") || self.part_of == other.part_of;
+        ptr::eq(self.site, other.site) && what(self) == what(other) && same_algorithm && same_whole
     }
 }
 
@@ -108,6 +111,7 @@ pub(crate) fn ask(collective: Collective, length: usize) -> Ask {
         from_input: false,
         algorithm: None,
         fused: None,
+        part_of: None,
     }
 }
 

@@ -44,8 +44,7 @@ impl InCall<'_> {
         core.tick()?;
         self.note_sending(to, data.size());
         self.put(to, || {
-            let packet = Packet::copy_of(self.head(), data);
-            self.comm.lanes.post_packet(to, packet);
+            self.comm.lanes.post_long(to, self.head(), data);
         })?;
         core.port.count(data.size());
         Ok(true)
@@ -176,7 +175,11 @@ impl InCall<'_> {
     fn wait_for_message(&self, from: Rank, place: &mut Packet) -> Result<()> {
         let lanes = &self.comm.lanes;
         let needs = || self.needs(&From::Rank(from));
-        self.wait(&needs, None, || lanes.take(from, place).then_some(()))
+        let mut look = || lanes.take(from, place);
+        if self.comm.is_elsewhere(from) && self.comm.core.port.spin_for_far(&mut look) {
+            return Ok(());
+        }
+        self.wait(&needs, None, || look().then_some(()))
     }
 
     #[inline(never)]

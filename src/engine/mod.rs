@@ -30,7 +30,7 @@ pub(crate) mod request_state;
 pub(crate) mod resolved;
 mod set_associative;
 pub(crate) mod spares;
-mod spread;
+pub(crate) mod spread;
 pub(crate) mod workspace;
 
 use std::cell::{Cell, OnceCell, RefCell};
@@ -164,6 +164,9 @@ pub struct Comm {
     /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
     /// another.
     pub(crate) levels: OnceCell<Option<Arc<Levels>>>,
+    /// If the ranks are in several processes: this rank's ends of the parts, once they are needed.
+    #[cfg(feature = "mpi")]
+    pub(crate) parts: OnceCell<Box<spread::OwnParts>>,
 }
 
 impl Drop for Comm {
@@ -314,6 +317,8 @@ impl Comm {
             shrinks: Cell::new(0),
             part_starts: Cell::new(0),
             levels: OnceCell::new(),
+            #[cfg(feature = "mpi")]
+            parts: OnceCell::new(),
         }
     }
 

@@ -1,13 +1,53 @@
 //! What a call needs whose ranks are in several processes: the carrier of its messages, and the refusal of what cannot
 //! leave the process. Everything is refused before anything is sent.
 
+#[cfg(feature = "mpi")]
+use std::sync::Arc;
+
 use super::Comm;
 use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
 use crate::names::Transport;
 use crate::op::Element;
 use crate::op::elements::Info;
+#[cfg(feature = "mpi")]
+use crate::transport::CommShared;
 use crate::transport::communicator::call::{Call, Verb};
+
+/// A rank's ends of the parts of a communicator whose ranks are in several processes.
+#[cfg(feature = "mpi")]
+pub(crate) struct OwnParts {
+    /// The ranks in this process.
+    pub near: Comm,
+    /// Those with this rank's place in the other processes.
+    pub column: Comm,
+}
+
+#[cfg(feature = "mpi")]
+impl Comm {
+    /// This rank's ends of the parts of a communicator whose ranks are in several processes.
+    #[inline]
+    pub(crate) fn own_parts(&self) -> &OwnParts {
+        self.parts.get_or_init(|| Box::new(self.make_own_parts()))
+    }
+
+    #[cold]
+    fn make_own_parts(&self) -> OwnParts {
+        let (parts, me) = (self.fabric().parts(&self.shared), self.core.port.me);
+        let of = |shared: &Arc<CommShared>| {
+            let member = shared
+                .members
+                .member(me)
+                .expect("this rank is in its parts");
+            Comm::of(self.core.clone(), shared.clone(), member)
+        };
+        let near = of(&parts.near);
+        OwnParts {
+            column: of(&parts.columns[near.me]),
+            near,
+        }
+    }
+}
 
 impl Comm {
     /// What carries the messages of collectives: packets alone, if some ranks are in other processes.
@@ -43,11 +83,21 @@ impl Comm {
 
     #[cold]
     fn check_spread_call(&self, call: &Call) -> Result<()> {
-        use Verb::{Collective, Dup, RunSchedule, Split, Started};
-        if !matches!(
-            call.verb,
-            Collective(_) | Started(_) | RunSchedule | Dup | Split
-        ) {
+        use Verb::{
+            Cartesian, Collective, Dup, NeighborAllGather, NeighborAllGatherV, NeighborAllToAll,
+            NeighborAllToAllV, ReduceOver, RunSchedule, Split, Started, StartedNeighborAllGather,
+            StartedNeighborAllGatherV, StartedNeighborAllToAll, StartedNeighborAllToAllV,
+        };
+        let goes = match call.verb {
+            Collective(_) | Started(_) | RunSchedule | Dup | Split | Cartesian => true,
+            // Where ranks may be missing, it moves vectors and lists.
+            ReduceOver => !call.tolerant,
+            NeighborAllGather | NeighborAllGatherV | NeighborAllToAll | NeighborAllToAllV => true,
+            StartedNeighborAllGather | StartedNeighborAllGatherV => true,
+            StartedNeighborAllToAll | StartedNeighborAllToAllV => true,
+            _ => false,
+        };
+        if !goes {
             return Err(self.only_within("this call"));
         }
         call.info.map_or(Ok(()), |info| self.check_plain(info))

@@ -13,7 +13,6 @@ pub(super) struct Abi {
     pub byte: usize,
     pub errors_return: usize,
     pub any_source: i32,
-    pub any_tag: i32,
     /// Where in a status the source is; the tag follows it.
     pub source: usize,
 }
@@ -24,7 +23,6 @@ pub(super) const MPICH: Abi = Abi {
     byte: 0x4c00_010d,
     errors_return: 0x5400_0001,
     any_source: -2,
-    any_tag: -1,
     source: 2,
 };
 
@@ -35,7 +33,6 @@ pub(super) const fn open_mpi(world: usize, byte: usize, errors_return: usize) ->
         byte,
         errors_return,
         any_source: -1,
-        any_tag: -1,
         source: 0,
     }
 }

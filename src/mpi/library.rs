@@ -29,6 +29,8 @@ unsafe extern "C" {
 const NOW_AND_GLOBAL: c_int = 0x102;
 /// `MPI_THREAD_SERIALIZED`, alike in all libraries.
 const SERIALIZED: c_int = 2;
+/// The longest part in which a message is sent: MPI counts bytes by an `int`.
+const PART: usize = 1 << 30;
 /// The longest text of an error, in any library.
 const ERROR_TEXT: usize = 1 << 13;
 
@@ -68,8 +70,9 @@ functions! {
     set_errhandler = c"MPI_Comm_set_errhandler" (usize, usize);
     isend = c"MPI_Isend" (*const c_void, c_int, usize, c_int, c_int, usize, *mut usize);
     test = c"MPI_Test" (*mut usize, *mut c_int, *mut Status);
-    improbe = c"MPI_Improbe" (c_int, c_int, usize, *mut c_int, *mut usize, *mut Status);
-    imrecv = c"MPI_Imrecv" (*mut c_void, c_int, usize, *mut usize, *mut usize);
+    irecv = c"MPI_Irecv" (*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize);
+    cancel = c"MPI_Cancel" (*mut usize);
+    wait = c"MPI_Wait" (*mut usize, *mut Status);
     get_count = c"MPI_Get_count" (*const Status, usize, *mut c_int);
     error_string = c"MPI_Error_string" (c_int, *mut c_char, *mut c_int);
 }
@@ -84,19 +87,21 @@ pub(super) struct Library {
 }
 
 /// A message on its way to another process.
+#[derive(Default)]
 pub(super) struct Sending {
-    request: usize,
-    bytes: Bytes,
-    has_left: bool,
+    pub bytes: Bytes,
+    /// The requests of its parts that are not complete.
+    open: Vec<usize>,
 }
 
-/// A message on its way from another process.
+/// A message on its way from another process, or one that may come.
 pub(super) struct Receiving {
+    /// The sender, once it is known.
     pub source: usize,
-    pub tag: i32,
-    request: usize,
-    message: Message,
-    has_arrived: bool,
+    memory: Message,
+    written: usize,
+    /// As in [`Sending`].
+    open: Vec<usize>,
 }
 
 impl Library {
@@ -182,100 +187,115 @@ impl Library {
         Ok((me as usize, count as usize))
     }
 
-    /// Ends the use of MPI.
-    pub(super) fn finalize(&mut self) {
+    /// Ends the use of MPI. Nothing arrives in these receives any more.
+    pub(super) fn finalize(&mut self, receives: &mut [Receiving]) {
+        let functions = self.functions;
+        for request in receives.iter_mut().flat_map(|one| &mut one.open) {
+            let mut status = Status::default();
+            // SAFETY: a receive that is not complete, and room for any status.
+            unsafe {
+                (functions.cancel)(request);
+                (functions.wait)(request, &mut status);
+            }
+        }
+        receives.iter_mut().for_each(|one| one.open.clear());
         // SAFETY: MPI is initialized, and nothing else of it is called after this.
-        let _ = unsafe { (self.functions.finalize)() };
+        let _ = unsafe { (functions.finalize)() };
     }
 
-    /// Starts to send a message of at most as many bytes as an `int` counts. `None`: it has left already.
+    /// Starts to send the bytes of a message that is not on its way. Returns whether they have left already.
     pub(super) fn send(
         &mut self,
-        bytes: Bytes,
+        sending: &mut Sending,
         to: usize,
         tag: i32,
-    ) -> Result<Option<Sending>, String> {
-        let mut sending = Sending {
-            request: 0,
-            bytes,
-            has_left: false,
-        };
-        let (length, abi) = (sending.bytes.len() as c_int, self.abi);
-        let first = sending.bytes.as_ptr().cast();
-        let request = &mut sending.request;
-        // SAFETY: the bytes stay where they are until the request is complete, see `Sending`.
-        let code = unsafe {
-            (self.functions.isend)(
-                first,
-                length,
-                abi.byte,
-                to as c_int,
-                tag,
-                self.mail,
-                request,
-            )
-        };
-        self.check(code)?;
-        let has_left = self.has_left(&mut sending)?;
-        Ok((!has_left).then_some(sending))
+    ) -> Result<bool, String> {
+        assert!(sending.open.is_empty(), "a message is sent once");
+        let abi = self.abi;
+        for part in sending.bytes.chunks(PART) {
+            let (first, length, mut request) = (part.as_ptr().cast(), part.len() as c_int, 0);
+            // SAFETY: the bytes stay where they are until the request is complete, see `Sending`.
+            let code = unsafe {
+                (self.functions.isend)(
+                    first,
+                    length,
+                    abi.byte,
+                    to as c_int,
+                    tag,
+                    self.mail,
+                    &mut request,
+                )
+            };
+            sending.open.push(request);
+            self.check(code)?;
+        }
+        self.has_left(sending)
     }
 
     /// Whether a message has left.
     pub(super) fn has_left(&mut self, sending: &mut Sending) -> Result<bool, String> {
-        sending.has_left = sending.has_left || self.test(&mut sending.request)?;
-        Ok(sending.has_left)
+        while let Some(request) = sending.open.last_mut() {
+            if self.test(request)?.is_none() {
+                return Ok(false);
+            }
+            sending.open.pop();
+        }
+        Ok(true)
+    }
+
+    /// Starts to receive `length` bytes from a process, or from any, into memory that is not in use.
+    pub(super) fn receive(
+        &mut self,
+        receiving: &mut Receiving,
+        from: Option<usize>,
+        (length, tag): (usize, i32),
+    ) -> Result<(), String> {
+        assert!(receiving.open.is_empty() && length <= receiving.memory.capacity());
+        let abi = self.abi;
+        let from = from.map_or(abi.any_source, |from| from as c_int);
+        receiving.written = 0;
+        for begin in (0..length).step_by(PART) {
+            let part = (length - begin).min(PART) as c_int;
+            let mut request = 0;
+            // SAFETY: there is room for these bytes, which stays where it is and is not touched until the request is
+            // complete, see `Receiving`.
+            let code = unsafe {
+                let place = receiving.memory.first().add(begin).cast();
+                (self.functions.irecv)(place, part, abi.byte, from, tag, self.mail, &mut request)
+            };
+            // The first part is tested first.
+            receiving.open.insert(0, request);
+            self.check(code)?;
+        }
+        Ok(())
     }
 
     /// Whether a message has arrived.
     pub(super) fn has_arrived(&mut self, receiving: &mut Receiving) -> Result<bool, String> {
-        receiving.has_arrived = receiving.has_arrived || self.test(&mut receiving.request)?;
-        Ok(receiving.has_arrived)
+        let abi = self.abi;
+        while let Some(request) = receiving.open.last_mut() {
+            let Some(status) = self.test(request)? else {
+                return Ok(false);
+            };
+            receiving.open.pop();
+            let mut count = 0;
+            // SAFETY: the status of a receive, and room for a number.
+            self.check(unsafe { (self.functions.get_count)(&status, abi.byte, &mut count) })?;
+            receiving.source = status[abi.source] as usize;
+            receiving.written += count as usize;
+        }
+        // SAFETY: each part but the last is full, so that MPI has written as many bytes from the first on.
+        unsafe { receiving.memory.has(receiving.written) };
+        Ok(true)
     }
 
-    fn test(&mut self, request: &mut usize) -> Result<bool, String> {
+    /// The status of a request, if it is complete.
+    fn test(&self, request: &mut usize) -> Result<Option<Status>, String> {
         let (mut flag, mut status) = (0, Status::default());
         // SAFETY: a request that is not complete, and room for a flag and any status.
         let code = unsafe { (self.functions.test)(request, &mut flag, &mut status) };
         self.check(code)?;
-        Ok(flag != 0)
-    }
-
-    /// Starts to receive the next message, if there is one.
-    pub(super) fn next(&mut self) -> Result<Option<Receiving>, String> {
-        let (abi, functions) = (self.abi, self.functions);
-        let (mut flag, mut handle, mut status, mut count) = (0, 0usize, Status::default(), 0);
-        let found = &mut handle;
-        // SAFETY: room for a flag, a handle, which is zero, and any status.
-        let code = unsafe {
-            (functions.improbe)(
-                abi.any_source,
-                abi.any_tag,
-                self.mail,
-                &mut flag,
-                found,
-                &mut status,
-            )
-        };
-        self.check(code)?;
-        if flag == 0 {
-            return Ok(None);
-        }
-        // SAFETY: the status of the probe.
-        self.check(unsafe { (functions.get_count)(&status, abi.byte, &mut count) })?;
-        let mut receiving = Receiving {
-            source: status[abi.source] as usize,
-            tag: status[abi.source + 1],
-            request: 0,
-            message: Message::zeros(count as usize),
-            has_arrived: false,
-        };
-        let place = receiving.message.bytes_mut().as_mut_ptr().cast();
-        // SAFETY: the probe's message, and room for its bytes that stays until the request is complete.
-        let code = unsafe {
-            (functions.imrecv)(place, count, abi.byte, &mut handle, &mut receiving.request)
-        };
-        self.check(code)?;
-        Ok(Some(receiving))
+        Ok((flag != 0).then_some(status))
     }
 
     fn check(&self, code: c_int) -> Result<(), String> {
@@ -295,16 +315,38 @@ impl Library {
 }
 
 impl Receiving {
+    /// Room for a message of at most `length` bytes.
+    pub(super) fn room(length: usize) -> Receiving {
+        Receiving {
+            source: 0,
+            memory: Message::room(length),
+            written: 0,
+            open: Vec::new(),
+        }
+    }
+
+    /// The bytes that have arrived.
+    pub(super) fn bytes(&self) -> &[u8] {
+        assert!(
+            self.open.is_empty(),
+            "a message is read once it has arrived"
+        );
+        self.memory.bytes()
+    }
+
     /// The message, which has arrived.
     pub(super) fn message(mut self) -> Message {
-        assert!(self.has_arrived, "a message is read once it has arrived");
-        mem::replace(&mut self.message, Message::zeros(0))
+        assert!(
+            self.open.is_empty(),
+            "a message is read once it has arrived"
+        );
+        mem::replace(&mut self.memory, Message::room(0))
     }
 }
 
 impl Drop for Sending {
     fn drop(&mut self) {
-        if !self.has_left {
+        if !self.open.is_empty() {
             mem::forget(mem::take(&mut self.bytes));
         }
     }
@@ -312,8 +354,8 @@ impl Drop for Sending {
 
 impl Drop for Receiving {
     fn drop(&mut self) {
-        if !self.has_arrived {
-            mem::forget(mem::replace(&mut self.message, Message::zeros(0)));
+        if !self.open.is_empty() {
+            mem::forget(mem::replace(&mut self.memory, Message::room(0)));
         }
     }
 }

@@ -1,39 +1,105 @@
-//! The memory of a message that has arrived, aligned for whatever elements follow its first words.
+//! The memory of a message that arrives, aligned for whatever elements follow its first words.
+//!
+//! # Why this is sound
+//!
+//! The first `written` bytes were written: by [`Message::of`], or by MPI, which [`Message::has`] promises. Only these are
+//! shown. The others are reached by their address alone.
 #![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+use std::ops::RangeInclusive;
+use std::ptr;
+
+use parking_lot::Mutex;
 
 /// Bytes at an address that is a multiple of 16.
 pub(crate) struct Message {
-    words: Vec<u128>,
-    length: usize,
+    words: Words,
+    written: usize,
 }
 
+type Words = Vec<MaybeUninit<u128>>;
 const WORD: usize = size_of::<u128>();
 
+/// Memory of long messages that were read, for the next ones: memory that comes from the system has to be mapped, which
+/// takes longer than a copy. How much a piece has, in words, and how many pieces are kept.
+static SPARES: Mutex<Vec<Words>> = Mutex::new(Vec::new());
+const KEPT: RangeInclusive<usize> = (1 << 11)..=(1 << 20);
+const MOST: usize = 8;
+
 impl Message {
-    /// Room for `length` bytes, which are zero.
-    pub(super) fn zeros(length: usize) -> Message {
-        let words = vec![0; length.div_ceil(WORD)];
-        Message { words, length }
+    /// Room for `length` bytes.
+    pub(super) fn room(length: usize) -> Message {
+        let count = length.div_ceil(WORD);
+        let mut words = spare(count).unwrap_or_else(|| Vec::with_capacity(count));
+        // SAFETY: within the capacity, of elements that need not be initialized.
+        unsafe { words.set_len(count) };
+        Message { words, written: 0 }
     }
 
+    /// A copy of these bytes.
+    pub(crate) fn of(bytes: &[u8]) -> Message {
+        let mut message = Message::room(bytes.len());
+        // SAFETY: there is room for as many bytes, in memory of its own, and all of them are written.
+        unsafe {
+            ptr::copy_nonoverlapping(bytes.as_ptr(), message.first(), bytes.len());
+            message.has(bytes.len());
+        }
+        message
+    }
+
+    /// Where the room begins.
+    pub(super) fn first(&mut self) -> *mut u8 {
+        self.words.as_mut_ptr().cast()
+    }
+
+    /// The number of bytes for which there is room.
+    pub(super) fn capacity(&self) -> usize {
+        self.words.len() * WORD
+    }
+
+    /// Notes how many bytes were written.
+    ///
+    /// # Safety
+    ///
+    /// There is room for them, and they were.
+    pub(super) unsafe fn has(&mut self, written: usize) {
+        self.written = written;
+    }
+
+    /// What was written.
     pub(crate) fn bytes(&self) -> &[u8] {
-        // SAFETY: there are at least `length` bytes in the words, all of them are initialized, and a byte needs no
-        // alignment.
-        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.length) }
+        // SAFETY: as many bytes were written, and a byte needs no alignment.
+        unsafe { std::slice::from_raw_parts(self.words.as_ptr().cast(), self.written) }
     }
+}
 
-    pub(super) fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as above, and any bytes are words.
-        unsafe { std::slice::from_raw_parts_mut(self.words.as_mut_ptr().cast(), self.length) }
+/// Memory for as many words that is not much larger.
+fn spare(count: usize) -> Option<Words> {
+    if !KEPT.contains(&count) {
+        return None;
     }
+    let mut spares = SPARES.lock();
+    let fits = |spare: &Words| (count..=4 * count).contains(&spare.capacity());
+    let place = spares.iter().position(fits)?;
+    Some(spares.swap_remove(place))
+}
 
-    /// The message, and another one behind it.
-    pub(super) fn with(self, more: &Message) -> Message {
-        let mut whole = Message::zeros(self.length + more.length);
-        let (first, second) = whole.bytes_mut().split_at_mut(self.length);
-        first.copy_from_slice(self.bytes());
-        second.copy_from_slice(more.bytes());
-        whole
+impl Drop for Message {
+    fn drop(&mut self) {
+        let words = std::mem::take(&mut self.words);
+        if KEPT.contains(&words.capacity()) {
+            let mut spares = SPARES.lock();
+            if spares.len() < MOST {
+                spares.push(words);
+            }
+        }
+    }
+}
+
+impl AsRef<[u8]> for Message {
+    fn as_ref(&self) -> &[u8] {
+        self.bytes()
     }
 }
 
@@ -42,17 +108,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_grows_by_another() {
-        let message = |bytes: &[u8]| {
-            let mut message = Message::zeros(bytes.len());
-            message.bytes_mut().copy_from_slice(bytes);
-            message
-        };
+    fn a_message_is_a_copy_at_an_aligned_place() {
         let long: Vec<u8> = (0..40).collect();
-        for cut in [0, 1, 16, 17, 40] {
-            let whole = message(&long[..cut]).with(&message(&long[cut..]));
-            assert_eq!(whole.bytes(), long);
-            assert_eq!(whole.bytes().as_ptr() as usize % WORD, 0);
+        for length in [0, 1, 15, 16, 17, 40] {
+            let message = Message::of(&long[..length]);
+            assert_eq!(message.bytes(), &long[..length]);
+            assert_eq!(message.bytes().as_ptr() as usize % WORD, 0);
+            assert!(message.capacity() >= length);
         }
+        assert_eq!(Message::room(40).bytes(), []);
     }
 }

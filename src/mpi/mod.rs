@@ -3,7 +3,8 @@
 //! - `launcher`: which MPI has started this process, by its environment
 //! - `abi`: the constants in which the binary interfaces of MPI libraries differ
 //! - `library`: the functions of a library that is found when the program runs
-//! - `message`: the memory of a message that has arrived
+//! - `message`: the memory of a message that arrives
+//! - `traffic`: what is on its way: letters, and the bodies of those that are long
 //!
 //! MPI is initialized with `MPI_THREAD_SERIALIZED`: every call is made under one lock, and none of them waits for another
 //! process, but for the first and the last. So a thread may hold the lock while others need it.
@@ -12,27 +13,24 @@ mod abi;
 mod launcher;
 mod library;
 mod message;
+mod traffic;
 
-use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
 pub(crate) use launcher::{Launched, launched};
-use library::{Library, Receiving, Sending};
+use library::Library;
 pub(crate) use message::Message;
+use traffic::Traffic;
 
 /// The bytes of a message that is to be sent: some may be the padding of an element.
-pub(crate) type Bytes = Vec<MaybeUninit<u8>>;
+type Bytes = Vec<MaybeUninit<u8>>;
 
-/// The longest part in which a message is sent: MPI counts bytes by an `int`.
-const PART: usize = 1 << 30;
-/// The tags of a part that is the last one of its message, and of one that is not.
-const LAST: i32 = 0;
-const MORE: i32 = 1;
-/// Number of messages that one poll takes in, and of sends that it tests.
-const AT_ONCE: usize = 64;
+/// What becomes of a message that has arrived: its sender, its first bytes, and its body if it is long.
+pub(crate) type Deliver<'d> = dyn FnMut(usize, &[u8], Option<Message>) + 'd;
+
 /// How long the last call of the process waits for a thread that is inside MPI.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -45,12 +43,7 @@ pub(crate) struct Processes {
 }
 
 struct State {
-    library: Library,
-    outgoing: VecDeque<Sending>,
-    /// Messages on their way, for each process: they are delivered in the order in which they were sent.
-    incoming: Vec<VecDeque<Receiving>>,
-    /// The parts that have arrived of a message that is not complete.
-    parts: Vec<Option<Message>>,
+    traffic: Traffic,
     /// What has failed: nothing is sent or received after that.
     failed: Option<String>,
     /// Whether that has been reported.
@@ -71,10 +64,7 @@ impl Processes {
             ));
         }
         let state = State {
-            library,
-            outgoing: VecDeque::new(),
-            incoming: (0..count).map(|_| VecDeque::new()).collect(),
-            parts: (0..count).map(|_| None).collect(),
+            traffic: Traffic::new(library, count)?,
             failed: None,
             is_reported: false,
         };
@@ -85,27 +75,35 @@ impl Processes {
         })
     }
 
-    /// Sends a message to another process, and waits for nothing.
-    pub(crate) fn send(&self, to: usize, message: Bytes) {
+    /// Sends a message to another process, and waits for nothing: `head`, and then `contents`. A receiver gets what is
+    /// long as a body apart from the head.
+    pub(crate) fn send(&self, to: usize, head: &[u8], contents: &[MaybeUninit<u8>]) {
+        // What is long is copied while other threads may use MPI.
+        let body = (!traffic::is_short(head, contents)).then(|| {
+            let spare = self.state.lock().traffic.spare_body(contents.len());
+            spare.filled(contents)
+        });
         let mut state = self.state.lock();
-        if message.len() <= PART {
-            return state.send(to, message, LAST);
+        if state.failed.is_some() {
+            return;
         }
-        let parts = message.len().div_ceil(PART);
-        for (place, part) in message.chunks(PART).enumerate() {
-            let tag = if place + 1 < parts { MORE } else { LAST };
-            state.send(to, part.to_vec(), tag);
-        }
+        let sent = match body {
+            None => state.traffic.send(to, head, contents, None),
+            Some(body) => state.traffic.send(to, head, &[], Some(body)),
+        };
+        // The next poll reports it.
+        state.failed = sent.err();
     }
 
-    /// Takes in what has arrived, and hands each message with its sender to `deliver`, which must not wait and must not
-    /// call anything here. Returns at once if another thread does so. An error is reported once.
-    pub(crate) fn poll(&self, deliver: &mut dyn FnMut(usize, Message)) -> Result<(), String> {
+    /// Takes in what has arrived, `all` of it or one message and what was held up, and hands each message to `deliver`,
+    /// which must not wait and must not call anything here. Returns at once if another thread does so. An error is
+    /// reported once.
+    pub(crate) fn poll(&self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
         let Some(mut state) = self.state.try_lock() else {
             return Ok(());
         };
         if state.failed.is_none() {
-            state.failed = state.poll(deliver).err();
+            state.failed = state.traffic.poll(all, deliver).err();
         }
         match &state.failed {
             Some(error) if !state.is_reported => {
@@ -120,7 +118,13 @@ impl Processes {
     /// Whether all that was sent has left.
     pub(crate) fn has_sent_all(&self) -> bool {
         let state = self.state.lock();
-        state.outgoing.is_empty() || state.failed.is_some()
+        state.traffic.has_sent_all() || state.failed.is_some()
+    }
+
+    /// Whether a message that is long is on its way, here or there, as far as this process knows: it needs polls.
+    pub(crate) fn is_busy(&self) -> bool {
+        let state = self.state.lock();
+        state.failed.is_none() && state.traffic.is_busy()
     }
 
     /// Finalizes MPI. Nothing is sent or received after that.
@@ -130,71 +134,7 @@ impl Processes {
         };
         state.is_reported = true;
         if state.failed.replace("MPI is finalized".into()).is_none() {
-            state.library.finalize();
+            state.traffic.finish();
         }
-    }
-}
-
-impl State {
-    fn send(&mut self, to: usize, bytes: Bytes, tag: i32) {
-        if self.failed.is_some() {
-            return;
-        }
-        match self.library.send(bytes, to, tag) {
-            Ok(sending) => self.outgoing.extend(sending),
-            // The next poll reports it.
-            Err(error) => self.failed = Some(error),
-        }
-    }
-
-    fn poll(&mut self, deliver: &mut dyn FnMut(usize, Message)) -> Result<(), String> {
-        self.test_outgoing()?;
-        for _ in 0..AT_ONCE {
-            let Some(receiving) = self.library.next()? else {
-                break;
-            };
-            let from = receiving.source;
-            self.incoming[from].push_back(receiving);
-        }
-        for from in 0..self.incoming.len() {
-            while let Some((message, tag)) = self.first(from)? {
-                let whole = match self.parts[from].take() {
-                    Some(parts) => parts.with(&message),
-                    None => message,
-                };
-                match tag {
-                    MORE => self.parts[from] = Some(whole),
-                    _ => deliver(from, whole),
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// The first message on its way from a process, if it has arrived.
-    fn first(&mut self, from: usize) -> Result<Option<(Message, i32)>, String> {
-        let queue = &mut self.incoming[from];
-        let Some(first) = queue.front_mut() else {
-            return Ok(None);
-        };
-        if !self.library.has_arrived(first)? {
-            return Ok(None);
-        }
-        let arrived = queue.pop_front().map(|first| {
-            let tag = first.tag;
-            (first.message(), tag)
-        });
-        Ok(arrived)
-    }
-
-    fn test_outgoing(&mut self) -> Result<(), String> {
-        for _ in 0..self.outgoing.len().min(AT_ONCE) {
-            if let Some(mut sending) = self.outgoing.pop_front()
-                && !self.library.has_left(&mut sending)?
-            {
-                self.outgoing.push_back(sending);
-            }
-        }
-        Ok(())
     }
 }

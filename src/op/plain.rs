@@ -1,12 +1,18 @@
 //! [`Plain`]: elements that mean the same in another process, and the numbers by which processes name their types.
+//!
+//! # Why this is sound
+//!
+//! Bytes are shown as elements of the type that [`Received::new`] was promised, if there are as many as it said, at an
+//! address that is aligned for them, which is checked each time.
 #![allow(unsafe_code)]
 
-use std::any::TypeId;
+use std::any::{Any, TypeId};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::{OnceLock, RwLock};
 
 use super::Element;
-use super::elements::Info;
+use super::elements::{Elements, Info};
 use super::exact::summand::Summand;
 use super::{ExactDot, ExactSum};
 
@@ -160,14 +166,81 @@ pub(crate) fn know<T: Plain>() {
     );
 }
 
-/// The number of a type that is known.
+thread_local! {
+    /// The last type that was asked for by this thread, and its number: a known type stays known.
+    static LAST: Cell<Option<(&'static Info, u64)>> = const { Cell::new(None) };
+}
+
+/// Whether this is the last one, or else `find`, which is the last one then.
+fn last_or(
+    is: impl Fn(&(&'static Info, u64)) -> bool,
+    find: impl FnOnce() -> Option<(&'static Info, u64)>,
+) -> Option<(&'static Info, u64)> {
+    let last = LAST.try_with(Cell::get).ok().flatten();
+    if let Some(last) = last.filter(is) {
+        return Some(last);
+    }
+    let found = find()?;
+    let _ = LAST.try_with(|last| last.set(Some(found)));
+    Some(found)
+}
+
+/// The number of a type that is known; a single value of it that is moved has none.
 pub(crate) fn number_of(info: &'static Info) -> Option<u64> {
-    types().read().ok()?.by_type.get(&info.id()).copied()
+    info.vectors()?;
+    let find = || {
+        let number = types().read().ok()?.by_type.get(&info.id()).copied();
+        Some((info, number?))
+    };
+    last_or(|(last, _)| last.is(info), find).map(|(_, number)| number)
 }
 
 /// The type with this number.
 pub(crate) fn type_of(number: u64) -> Option<&'static Info> {
-    types().read().ok()?.by_number.get(&number).copied()
+    let find = || {
+        let info = types().read().ok()?.by_number.get(&number).copied();
+        Some((info?, number))
+    };
+    last_or(|(_, last)| *last == number, find).map(|(info, _)| info)
+}
+
+/// Elements of a message, in the memory in which they have arrived.
+pub(crate) struct Received {
+    bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
+    count: usize,
+    info: &'static Info,
+}
+
+impl Received {
+    /// `count` elements.
+    ///
+    /// # Safety
+    ///
+    /// The bytes are those of elements of this type, in this process or in another one to which the type is known as
+    /// plain.
+    pub(crate) unsafe fn new(
+        bytes: Box<dyn AsRef<[u8]> + Send + Sync>,
+        count: usize,
+        info: &'static Info,
+    ) -> Received {
+        Received { bytes, count, info }
+    }
+
+    fn elements(&self) -> Option<Elements<'_>> {
+        let bytes = (*self.bytes).as_ref();
+        let is_whole = self.count.checked_mul(self.info.size()) == Some(bytes.len());
+        let first = bytes.as_ptr();
+        // SAFETY: the promise of `new`; they are as many, and aligned, as is checked here.
+        let elements = || unsafe { Elements::from_raw(first, self.count, self.info) };
+        (is_whole && first.addr().is_multiple_of(self.info.align())).then(elements)
+    }
+}
+
+/// The elements of a message, if that is what it is and they are of this type.
+pub(super) fn shown<'a>(info: &Info, received: &'a dyn Any) -> Option<Elements<'a>> {
+    let received = received.downcast_ref::<Received>()?;
+    let elements = received.elements()?;
+    (elements.info().id() == info.id()).then_some(elements)
 }
 
 #[cfg(test)]

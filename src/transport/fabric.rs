@@ -154,6 +154,11 @@ pub enum Fault {
 }
 
 impl Fabric {
+    /// From one communicator's first context to the next one's, where ranks are in several processes: the columns of the
+    /// first lie between.
+    #[cfg(feature = "mpi")]
+    pub(in crate::transport) const NEXT_OF_SPREAD: u32 = 2 * CONTEXTS;
+
     /// A fabric for `ranks` ranks.
     pub(crate) fn new(ranks: usize, settings: Settings) -> Arc<Fabric> {
         Arc::new(Fabric::alone(ranks, settings))
@@ -225,8 +230,15 @@ impl Fabric {
 
     /// A context that no communicator has.
     pub(crate) fn new_context(&self) -> u32 {
+        #[cfg(feature = "mpi")]
+        let next = match self.far {
+            Some(_) => Fabric::NEXT_OF_SPREAD,
+            None => CONTEXTS,
+        };
+        #[cfg(not(feature = "mpi"))]
+        let next = CONTEXTS;
         // Relaxed: only the number matters.
-        self.contexts.fetch_add(CONTEXTS, Ordering::Relaxed)
+        self.contexts.fetch_add(next, Ordering::Relaxed)
     }
 
     /// Creates a communicator of some of the ranks with this context.

@@ -3,10 +3,14 @@
 use std::process;
 use std::time::Duration;
 
+use rankfold::check::Goal;
 use rankfold::collective::{Algorithm, Call, Collective};
+use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::{
     Comm, ErrorKind, Fault, Plain, Rank, Result, Source, Spread, Tag, World, WorldError, op,
 };
+
+use super::random_programs;
 
 /// A name, and what a process with this number of ranks runs.
 type Program = (&'static str, fn(usize));
@@ -20,12 +24,14 @@ pub const PROGRAMS: &[Program] = &[
     ("deaths", deaths),
     ("deadlocks", deadlocks),
     ("shares", shares),
+    ("random_right", random_programs::right),
+    ("random_wrong", random_programs::wrong),
     ("panics", panics),
     ("exits", exits),
     ("stays_away", stays_away),
 ];
 
-fn world(ranks: usize) -> World {
+pub fn world(ranks: usize) -> World {
     // Only a fault would wait as long.
     World::new(ranks)
         .spread(Spread::Must)
@@ -214,6 +220,12 @@ fn collectives(ranks: usize) {
             }
             uneven(comm)?;
             exact(comm)?;
+            persistent(comm)?;
+            over_topologies(comm)?;
+            on_a_grid(comm)?;
+            // A block for each rank of a process.
+            reductions(comm, 40_000)?;
+            in_another_order(comm)?;
             comm.barrier()
         })
         .unwrap();
@@ -268,6 +280,28 @@ fn reductions(comm: &Comm, length: usize) -> Result<()> {
         "reduce_scatter"
     );
     Ok(())
+}
+
+/// Ranks of one process that are no neighbours, and parts of processes.
+fn in_another_order(comm: &Comm) -> Result<()> {
+    let (me, size) = (comm.rank(), comm.size());
+    let near = (0..size).filter(|rank| comm.is_near(*rank)).count();
+    let turned = comm.split(0, (me % near) as i64)?;
+    let some = comm.split((me / 3) as u32, -(me as i64))?;
+    for comm in [&turned, &some] {
+        for length in [3, 400, 40_000] {
+            reductions(comm, length)?;
+            movements(comm, length.min(400))?;
+        }
+    }
+    let here = comm.split_by(rankfold::Level::Process)?;
+    assert_eq!(here.size(), near);
+    let leaders = comm.leaders()?;
+    assert_eq!(leaders.is_some(), here.rank() == 0);
+    leaders.map_or(Ok(()), |leaders| {
+        assert_eq!(leaders.size(), comm.processes());
+        reductions(&leaders, 7)
+    })
 }
 
 fn movements(comm: &Comm, length: usize) -> Result<()> {
@@ -326,6 +360,62 @@ fn uneven(comm: &Comm) -> Result<()> {
     comm.fused(|f| sums.iter_mut().for_each(|sum| f.all_reduce(sum, op::Sum)))?;
     assert_eq!(sums[0][0], 1.5 * size as f64);
     assert_eq!(sums[1][0], (size * (size - 1) / 2) as f64);
+    Ok(())
+}
+
+fn persistent(comm: &Comm) -> Result<()> {
+    let (me, size) = (comm.rank(), comm.size());
+    let (right, left) = ((me + 1) % size, (me + size - 1) % size);
+    let mut most = comm.all_reduce_init(vec![0; 3], op::Max)?;
+    let mut there = comm.send_init(right, 8, vec![0; 700])?;
+    let mut back = comm.recv_init::<u64>(left, 8, vec![0; 700])?;
+    for round in 0..5 {
+        most.input_mut()?.copy_from_slice(&numbers(me + round, 3));
+        there
+            .input_mut()?
+            .copy_from_slice(&numbers(me + round, 700));
+        most.start()?;
+        back.start()?;
+        there.start()?;
+        most.wait()?;
+        back.wait()?;
+        there.wait()?;
+        assert_eq!(back.output()?, numbers(left + round, 700));
+        let whole = |rank| numbers(rank + round, 3);
+        assert_eq!(most.output()?, fold(0..size, whole, u64::max));
+    }
+    Ok(())
+}
+
+/// A reduction over a topology, and a schedule of the caller.
+fn over_topologies(comm: &Comm) -> Result<()> {
+    let (me, size) = (comm.rank(), comm.size());
+    let composed = fold(0..size, |rank| maps(rank, 20), compose);
+    let tree = rankfold::topology::Topology::in_order(size);
+    let mut functions = maps(me, 20);
+    comm.reduce_over(&tree, &mut functions, compose).run()?;
+    assert!(me != tree.root() || functions == composed, "reduce_over");
+    let mut sums = numbers(me, 20);
+    let fibonacci = rankfold::topology::Topology::fibonacci(size).single_port();
+    let reduce = FoldAlong::new(fibonacci, 20);
+    let all_reduce = reduce.clone().then(reduce.reversed());
+    comm.run_schedule(&all_reduce, &Goal::all_reduce(20), &[], &mut sums, op::Sum)?;
+    let sum = fold(0..size, |rank| numbers(rank, 20), u64::wrapping_add);
+    assert!(sums == sum, "run_schedule");
+    Ok(())
+}
+
+/// Halos of a ring of all ranks.
+fn on_a_grid(comm: &Comm) -> Result<()> {
+    let (me, size) = (comm.rank(), comm.size());
+    let ring = rankfold::Cartesian::new(comm, &[size], &[true])?;
+    for length in [1, 900] {
+        let (mut sides, edges) = (vec![0; 2 * length], numbers(me, 2 * length));
+        ring.neighbor_all_to_all(&edges, &mut sides)?;
+        let (below, above) = ((me + size - 1) % size, (me + 1) % size);
+        assert!(sides[..length] == numbers(below, 2 * length)[length..]);
+        assert!(sides[length..] == numbers(above, 2 * length)[..length]);
+    }
     Ok(())
 }
 
@@ -496,10 +586,17 @@ fn refusals(ranks: usize) {
             usage(comm.window(vec![0; 4]).map(drop));
             usage(comm.subset(&[0, comm.size() - 1]).map(drop));
             usage(comm.split_by(rankfold::Level::Numa).map(drop));
-            usage(rankfold::Cartesian::new(comm, &[comm.size()], &[true]).map(drop));
             usage(rankfold::AtomicWindow::<u64>::new(comm, vec![0; 4]).map(drop));
             let tree = rankfold::topology::Topology::binomial(comm.size());
-            usage(comm.reduce_over(&tree, &mut [1], op::Sum).run().map(drop));
+            let survivors = comm.reduce_over(&tree, &mut [1], op::Sum).survivors();
+            usage(survivors.map(drop));
+            not_plain(
+                comm.values()
+                    .reduce_over(&tree, 1u64, |a, b| a + b)
+                    .run()
+                    .map(drop),
+            );
+            usage(comm.graph(&[far], &[far]).map(drop));
             let mut sum = [1];
             comm.all_reduce(&mut sum, op::Sum)?;
             assert_eq!(sum[0], comm.size());

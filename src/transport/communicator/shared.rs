@@ -32,6 +32,9 @@ pub(crate) struct CommShared {
     /// Whether some members are in other processes than others.
     #[cfg(feature = "mpi")]
     pub(in crate::transport) spans: bool,
+    /// If it spans processes: its parts, once they are needed.
+    #[cfg(feature = "mpi")]
+    pub(in crate::transport) parts: OnceLock<Box<crate::transport::processes::Parts>>,
     /// The members' endpoints, in the same order.
     pub(in crate::transport) endpoints: Box<[Arc<Endpoint>]>,
     pub gate: Gate,
@@ -67,6 +70,8 @@ impl CommShared {
         Arc::new(CommShared {
             #[cfg(feature = "mpi")]
             spans,
+            #[cfg(feature = "mpi")]
+            parts: OnceLock::new(),
             context,
             origin,
             endpoints: members.iter().map(|rank| all[rank].clone()).collect(),

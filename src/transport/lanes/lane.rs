@@ -38,6 +38,11 @@ pub(crate) trait Lanes {
     /// Posts a packet: one for which its sender waits at any time, another one under the rules for a short message.
     fn post_packet(&self, to: Rank, packet: Packet);
 
+    /// Posts a copy of a message that is not short, under the rules for one that is; for lanes that lend nothing.
+    fn post_long(&self, to: Rank, head: Head, data: Elements<'_>) {
+        self.post_packet(to, Packet::copy_of(head, data));
+    }
+
     /// Moves the next packet from a rank into `place`. Returns whether there was one.
     fn take(&self, from: Rank, place: &mut Packet) -> bool;
 }

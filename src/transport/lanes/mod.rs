@@ -140,6 +140,14 @@ impl Lanes for Ends {
         }
     }
 
+    #[cfg(feature = "mpi")]
+    fn post_long(&self, to: Rank, head: Head, data: Elements<'_>) {
+        match self {
+            Ends::Spread(lanes) => lanes.post_long(to, head, data),
+            _ => self.post_packet(to, Packet::copy_of(head, data)),
+        }
+    }
+
     #[inline]
     fn take(&self, from: Rank, place: &mut Packet) -> bool {
         match self {

@@ -58,6 +58,9 @@ impl Port {
         if let Some(there) = self.send_by_fast_box(to, head, data, true) {
             return there;
         }
+        if self.fabric.is_far(to) {
+            return self.send_far(to, head, data);
+        }
         let packet = match copy {
             _ if Packet::fits(data) => Packet::eager(head, data),
             CopyTo::Receiver => Packet::copy_of(head, data),
@@ -120,6 +123,16 @@ impl Port {
         there
     }
 
+    /// Sends elements to a rank of another process. Returns whether the rank had not ended before.
+    #[cold]
+    fn send_far(&self, to: Rank, head: Head, data: Elements<'_>) -> bool {
+        self.recorder.sends(to, || head, data.size());
+        let there = self.fabric.post_elements_far(to, head, data);
+        self.recorder.has_sent(to);
+        self.count(data.size());
+        there
+    }
+
     fn post_packet(&self, to: Rank, packet: Packet) -> bool {
         let (mut fast_box, endpoint) = (self.fast_box.borrow_mut(), &self.fabric.endpoints[to]);
         // Checked before the post, as in `Fabric::post`.
@@ -155,6 +168,10 @@ impl Port {
         data: Elements<'_>,
         meanwhile: impl FnOnce() -> Result<R>,
     ) -> Result<(R, bool)> {
+        if self.fabric.is_far(to) {
+            let there = self.send_far(to, head, data);
+            return Ok((meanwhile()?, there));
+        }
         if to == self.me || self.crowded() || self.has_one_path_to(to) {
             let packet = Packet::copy_of(head, data);
             let there = self.post(to, packet, data.size());

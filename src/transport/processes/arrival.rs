@@ -8,16 +8,16 @@ use crate::error::{Cause, Gone};
 use crate::mpi::Message;
 use crate::transport::Fabric;
 
-impl Far {
-    /// Takes in what has arrived.
-    pub(super) fn pump(&self, fabric: &Fabric) {
-        self.poll(Some(fabric));
-    }
+/// What follows the envelope in its letter, or what is apart from it.
+type Contents<'a> = (&'a [u8], Option<Message>);
 
-    /// The same; what is for ranks is dropped where there is no fabric.
-    pub(super) fn poll(&self, fabric: Option<&Fabric>) {
-        let arrived = &mut |from, message| self.arrived(fabric, from, message);
-        if let Err(error) = self.session.processes.poll(arrived) {
+impl Far {
+    /// Takes in what has arrived, all of it or one message; what is for ranks is dropped where there is no fabric.
+    pub(super) fn poll(&self, fabric: Option<&Fabric>, all: bool) {
+        let arrived = &mut |from, letter: &[u8], body: Option<Message>| {
+            self.arrived(fabric, from, letter, body);
+        };
+        if let Err(error) = self.session.processes.poll(all, arrived) {
             let why = Gone::Failed(format!("its process cannot be reached: {error}").into());
             for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
                 self.end(fabric, rank, why.clone());
@@ -28,8 +28,8 @@ impl Far {
     /// Delivers the messages that have arrived before this world was opened here, and learns which processes have
     /// exited.
     pub(in crate::transport) fn begin(&self, fabric: &Fabric) {
-        for (from, message) in self.session.take_early() {
-            self.arrived(Some(fabric), from, message);
+        for (from, letter, body) in self.session.take_early() {
+            self.arrived(Some(fabric), from, letter.bytes(), body);
         }
         let processes = 0..self.process().1;
         for gone in processes.filter(|process| self.session.has_left(*process)) {
@@ -37,8 +37,8 @@ impl Far {
         }
     }
 
-    fn arrived(&self, fabric: Option<&Fabric>, from: usize, message: Message) {
-        let Some((envelope, contents)) = Envelope::open(&message) else {
+    fn arrived(&self, fabric: Option<&Fabric>, from: usize, letter: &[u8], body: Option<Message>) {
+        let Some((envelope, contents)) = Envelope::open(letter) else {
             return;
         };
         match envelope.kind {
@@ -46,7 +46,7 @@ impl Far {
                 self.session.leaves(from);
                 self.leaves(fabric, from);
             }
-            _ if envelope.world > self.world => self.session.keep(from, message),
+            _ if envelope.world > self.world => self.session.keep(from, letter, body),
             // Of a world that is over.
             _ if envelope.world < self.world => {}
             Kind::Silence => {
@@ -55,25 +55,26 @@ impl Far {
                 }
             }
             _ => {
-                self.take(fabric, from, &envelope, contents);
+                self.take(fabric, from, &envelope, (contents, body));
                 self.has_received();
             }
         }
     }
 
-    fn take(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, contents: &[u8]) {
+    fn take(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, it: Contents<'_>) {
+        let note = || it.1.as_ref().map_or(it.0, Message::bytes);
         match envelope.kind {
-            Kind::End => self.take_end(fabric, contents),
-            Kind::Broken => self.take_broken(fabric, contents),
-            _ => self.deliver(fabric, from, envelope, contents),
+            Kind::End => self.take_end(fabric, note()),
+            Kind::Broken => self.take_broken(fabric, note()),
+            _ => self.deliver(fabric, from, envelope, it),
         }
     }
 
-    fn deliver(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, contents: &[u8]) {
+    fn deliver(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, it: Contents<'_>) {
         let Some(fabric) = fabric.filter(|_| self.near.contains(&envelope.to)) else {
             return;
         };
-        let Some(packet) = wire::packet(envelope, contents) else {
+        let Some(packet) = wire::packet(envelope, it.0, it.1) else {
             // As good as no message: the ranks that it was meant for must not wait.
             let why =
                 "it has sent elements of a type that this process does not know: see World::plain";
@@ -157,10 +158,11 @@ impl Fabric {
     /// Breaks the communicator with this context here, if it is there, for this cause from another process.
     fn break_context(&self, context: u32, cause: &Cause) {
         let comms = self.comms();
-        let Some(comm) = comms.iter().find(|comm| comm.context == context) else {
-            return;
-        };
-        comm.cause.get_or_init(|| cause.clone());
-        self.wake_if(&self.open_registry(), |wait| wait.is_in(comm));
+        // The columns of a communicator have one context.
+        for comm in comms.iter().filter(|comm| comm.context == context) {
+            comm.cause.get_or_init(|| cause.clone());
+            self.wake_if(&self.open_registry(), |wait| wait.is_in(comm));
+            self.break_parts(comm, cause);
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! The far ranks of one world: where they are, what is sent to them, how the world ends.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,13 +17,39 @@ use crate::error::{Cause, Gone};
 use crate::mpi::Launched;
 use crate::op::elements::Elements;
 use crate::transport::communicator::members::Members;
-use crate::transport::memory::head::{CONTEXTS, Head};
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::origin::Origin;
 use crate::transport::{CommShared, Fabric};
 
 /// The messages that wait in the lanes into one near rank, by context and world rank of their sender.
-pub(super) type Waiting = HashMap<(u32, Rank), VecDeque<Packet>>;
+pub(super) type Waiting = HashMap<(u32, Rank), VecDeque<Packet>, BuildHasherDefault<Mixed>>;
+
+/// A hash of a few numbers that takes a nanosecond. No program can choose them so that they meet.
+#[derive(Default)]
+pub(super) struct Mixed(u64);
+
+impl Hasher for Mixed {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.write_u64(number.into());
+    }
+
+    fn write_usize(&mut self, number: usize) {
+        self.write_u64(number as u64);
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(26) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
 
 /// The ranks of a world in other processes.
 pub(crate) struct Far {
@@ -98,7 +125,7 @@ impl Far {
         let (me, count) = self.process();
         let bits = count.next_power_of_two().trailing_zeros();
         let first = (me as u32).checked_shl(32 - bits).unwrap_or(0);
-        first + CONTEXTS
+        first + Fabric::NEXT_OF_SPREAD
     }
 
     /// The process of a rank.
@@ -125,11 +152,12 @@ impl Far {
 
     /// Sends elements of a type that may leave the process, which is checked before.
     pub(super) fn send_elements(&self, to: Rank, head: Head, elements: Elements<'_>, kind: Kind) {
-        match wire::message(kind, self.world, to, head, elements) {
-            Some(message) => {
+        match wire::envelope(kind, self.world, to, head, elements) {
+            Some(envelope) => {
                 // Relaxed: read once this rank sleeps, under the lock under which it went to sleep.
                 self.sent.fetch_add(1, Ordering::Relaxed);
-                self.session.processes.send(self.process_of(to), message);
+                let (to, head) = (self.process_of(to), envelope.bytes());
+                self.session.processes.send(to, &head, elements.bytes());
             }
             None => panic!("{} cannot leave the process", elements.info().name()),
         }
@@ -172,13 +200,13 @@ impl Far {
     }
 
     fn tell(&self, kind: Kind, to: impl Iterator<Item = usize>, note: Writer) {
-        let message = Envelope::of_note(kind, self.world).around(&note.bytes());
+        let (head, note) = (Envelope::of_note(kind, self.world).bytes(), note.bytes());
         to.for_each(|process| {
             if kind != Kind::Silence {
                 // Relaxed: as in `send_elements`.
                 self.sent.fetch_add(1, Ordering::Relaxed);
             }
-            self.session.processes.send(process, message.clone());
+            self.session.processes.send(process, &head, &note);
         });
     }
 
@@ -278,7 +306,7 @@ impl Far {
         // Relaxed: set by this thread, or read again.
         let all_ended = || self.ended.iter().all(|ended| ended.load(Ordering::Relaxed));
         while !all_ended() || !self.session.processes.has_sent_all() {
-            self.poll(fabric);
+            self.poll(fabric, true);
             // All near ranks have ended.
             self.rest(self.count());
             self.take_late_ends(fabric);

@@ -10,7 +10,7 @@
 //!   each other besides
 //! - `silence`: when no rank of any process can move
 //! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
-//!   with far members
+//!   with far members; `parts`: the parts of such a communicator
 //!
 //! A rank takes in what has arrived in the one wait loop, and when it tests or makes progress ([`Fabric::pump`]). So it
 //! does for all near ranks. The loop's last stage sleeps for a millisecond at most in a world with far ranks, as nothing
@@ -19,6 +19,7 @@
 mod arrival;
 mod far;
 mod notes;
+mod parts;
 mod session;
 mod silence;
 mod spread_lanes;
@@ -26,23 +27,33 @@ mod wire;
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::thread::yield_now;
 use std::time::Instant;
 
 pub(crate) use far::Far;
 pub(crate) use notes::Hello;
+pub(crate) use parts::Parts;
 use spread_lanes::SpreadLanes;
 
 use crate::Rank;
 use crate::error::{Cause, Error, Gone};
-use crate::op::elements::Info;
+use crate::op::elements::{Elements, Info};
 use crate::op::plain;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::registry::Registry;
 use crate::transport::lanes::lane::Lanes;
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
+use crate::transport::progress::wait::PATIENT;
 use crate::transport::trace::origin::Origin;
 use crate::transport::{CommShared, Fabric};
+
+/// How often a rank that would give way at once looks first for a message from another process, which takes as long as a
+/// few turns of the ranks here: they mostly wait for this one.
+const FAR_SPINS: usize = 64;
+/// How often a rank that would sleep looks again at once for a long message.
+const LOOKS: u32 = 200;
 
 impl Fabric {
     /// The ranks of this process.
@@ -74,11 +85,11 @@ impl Fabric {
         plain::number_of(info).is_some()
     }
 
-    /// Takes in what has arrived from other processes.
+    /// Takes in what has arrived from other processes, all of it or one message.
     #[inline]
-    pub(crate) fn pump(&self) {
+    fn pump(&self, all: bool) {
         if let Some(far) = &self.far {
-            far.pump(self);
+            far.poll(Some(self), all);
         }
     }
 
@@ -130,6 +141,21 @@ impl Fabric {
         there
     }
 
+    /// The same for elements.
+    #[cold]
+    pub(in crate::transport) fn post_elements_far(
+        &self,
+        to: Rank,
+        head: Head,
+        data: Elements<'_>,
+    ) -> bool {
+        let there = self.is_there(to);
+        if let Some(far) = &self.far {
+            far.send_elements(to, head, data, wire::Kind::Mail);
+        }
+        there
+    }
+
     /// Tells the other processes how a near rank has ended.
     pub(in crate::transport) fn tell_end(
         &self,
@@ -146,7 +172,9 @@ impl Fabric {
     /// Tells the other processes that a communicator has broken.
     pub(in crate::transport) fn tell_broken(&self, comm: &CommShared, error: &Error, rank: Rank) {
         if let Some(far) = self.far.as_ref().filter(|_| comm.spans) {
-            far.tell_broken(comm, &notes::cause_of(error, rank));
+            let cause = notes::cause_of(error, rank);
+            self.break_parts(comm, &cause);
+            far.tell_broken(comm, &cause);
         }
     }
 
@@ -213,12 +241,33 @@ impl Port {
     /// rank's end may be among it.
     #[inline]
     pub(crate) fn pump(&self) {
-        self.fabric.pump();
+        self.fabric.pump(true);
     }
 
-    /// When a rank that sleeps must look again, after `naps` sleeps without success: in a world with far ranks soon.
+    /// The same for a look that is one of many: it takes in one message, which may be the one that is looked for.
+    #[inline]
+    pub(crate) fn pump_one(&self) {
+        self.fabric.pump(false);
+    }
+
+    /// Looks for a message from another process, where ranks take turns on the CPUs. Returns whether it was found.
+    pub(crate) fn spin_for_far(&self, look: &mut dyn FnMut() -> bool) -> bool {
+        let crowded = PATIENT && self.crowded() && !self.is_controlled();
+        (0..if crowded { FAR_SPINS } else { 0 }).any(|_| {
+            self.pump_one();
+            look()
+        })
+    }
+
+    /// When a rank that sleeps must look again, after `naps` sleeps without success: in a world with far ranks soon, and
+    /// for a while at once where a long message is on its way, of which MPI moves a part with each look.
     pub(in crate::transport) fn nap(&self, naps: u32) -> Option<Instant> {
-        self.fabric.far.as_ref()?;
+        let far = self.fabric.far.as_ref()?;
+        if naps < LOOKS && far.session.processes.is_busy() {
+            yield_now();
+            return Some(Instant::now());
+        }
+        let naps = naps.saturating_sub(LOOKS);
         let time = session::SHORT * 2u32.saturating_pow(naps.min(5));
         Instant::now().checked_add(time.min(session::LONG))
     }

@@ -6,8 +6,9 @@ use std::time::Instant;
 
 use crate::Rank;
 use crate::error::{Cause, Error, Gone};
-use crate::op::elements::Info;
+use crate::op::elements::{Elements, Info};
 use crate::transport::communicator::members::Members;
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 use crate::transport::trace::origin::Origin;
@@ -42,6 +43,16 @@ impl Fabric {
 
     #[inline(always)]
     pub(in crate::transport) fn post_far(&self, _: Rank, _: &Packet) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    pub(in crate::transport) fn post_elements_far(
+        &self,
+        _: Rank,
+        _: Head,
+        _: Elements<'_>,
+    ) -> bool {
         false
     }
 
@@ -92,6 +103,14 @@ impl CommShared {
 impl Port {
     #[inline(always)]
     pub(crate) fn pump(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn pump_one(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn spin_for_far(&self, _: &mut dyn FnMut() -> bool) -> bool {
+        false
+    }
 
     #[inline(always)]
     pub(in crate::transport) fn nap(&self, _: u32) -> Option<Instant> {

@@ -22,8 +22,11 @@ pub(super) struct Session {
     /// The processes that have said that they exit.
     left: Box<[AtomicBool]>,
     /// Messages of worlds that this process has not opened yet, with their senders.
-    early: Mutex<VecDeque<(usize, Message)>>,
+    early: Mutex<VecDeque<Early>>,
 }
+
+/// A message of a world that this process has not opened yet: its sender, the letter and the body.
+type Early = (usize, Message, Option<Message>);
 
 static SESSION: OnceLock<Result<Session, String>> = OnceLock::new();
 
@@ -81,14 +84,14 @@ impl Session {
     fn greet(&self, world: u32, hello: &Hello) -> Result<Vec<Hello>, String> {
         let processes = &self.processes;
         let note = Writer::default().hello(hello).bytes();
-        let note = Envelope::of_note(Kind::Hello, world).around(&note);
+        let head = Envelope::of_note(Kind::Hello, world).bytes();
         let others = || (0..processes.count).filter(|other| *other != processes.me);
-        others().for_each(|other| processes.send(other, note.clone()));
+        others().for_each(|other| processes.send(other, &head, &note));
         let mut said: Vec<Option<Hello>> = vec![None; processes.count];
         said[processes.me] = Some(hello.clone());
         let mut nap = Nap::default();
-        for (from, message) in self.take_early() {
-            self.hear(world, &mut said, from, message);
+        for (from, letter, body) in self.take_early() {
+            self.hear(world, &mut said, (from, letter.bytes(), body));
         }
         while said.iter().any(Option::is_none) {
             if let Some(gone) =
@@ -96,7 +99,9 @@ impl Session {
             {
                 return Err(format!("process {gone} has exited without this world"));
             }
-            processes.poll(&mut |from, message| self.hear(world, &mut said, from, message))?;
+            processes.poll(true, &mut |from, letter, body| {
+                self.hear(world, &mut said, (from, letter, body));
+            })?;
             nap.pass();
         }
         Ok(said.into_iter().flatten().collect())
@@ -106,26 +111,30 @@ impl Session {
     /// leave what they say unread.
     fn say_bye(&self) {
         let processes = &self.processes;
-        let bye = Envelope::of_note(Kind::Bye, 0).around(&[]);
+        let bye = Envelope::of_note(Kind::Bye, 0).bytes();
         let others = || (0..processes.count).filter(|other| *other != processes.me);
-        others().for_each(|other| processes.send(other, bye.clone()));
-        let heard = &mut |from, message: Message| {
-            if matches!(Envelope::open(&message), Some((envelope, _)) if envelope.kind == Kind::Bye)
-            {
+        others().for_each(|other| processes.send(other, &bye, &[]));
+        let heard = &mut |from, letter: &[u8], _: Option<Message>| {
+            if matches!(Envelope::open(letter), Some((envelope, _)) if envelope.kind == Kind::Bye) {
                 self.leaves(from);
             }
         };
         let mut nap = Nap::default();
-        while !others().all(|other| self.has_left(other)) && processes.poll(heard).is_ok() {
+        while !others().all(|other| self.has_left(other)) && processes.poll(true, heard).is_ok() {
             nap.pass();
         }
     }
 
     /// Takes a greeting; keeps any other message for later.
-    fn hear(&self, world: u32, said: &mut [Option<Hello>], from: usize, message: Message) {
-        let hello = match Envelope::open(&message) {
+    fn hear(
+        &self,
+        world: u32,
+        said: &mut [Option<Hello>],
+        (from, letter, body): (usize, &[u8], Option<Message>),
+    ) {
+        let hello = match Envelope::open(letter) {
             Some((envelope, note)) if envelope.kind == Kind::Hello && envelope.world == world => {
-                Reader(note).hello()
+                Reader(body.as_ref().map_or(note, Message::bytes)).hello()
             }
             Some((envelope, _)) if envelope.kind == Kind::Bye => {
                 self.leaves(from);
@@ -135,17 +144,18 @@ impl Session {
         };
         match hello {
             Some(hello) => said[from] = Some(hello),
-            None => self.keep(from, message),
+            None => self.keep(from, letter, body),
         }
     }
 
     /// Keeps a message of a world that is not open yet.
-    pub(super) fn keep(&self, from: usize, message: Message) {
-        self.early.lock().push_back((from, message));
+    pub(super) fn keep(&self, from: usize, letter: &[u8], body: Option<Message>) {
+        let early = (from, Message::of(letter), body);
+        self.early.lock().push_back(early);
     }
 
     /// Takes the messages that were kept.
-    pub(super) fn take_early(&self) -> VecDeque<(usize, Message)> {
+    pub(super) fn take_early(&self) -> VecDeque<Early> {
         std::mem::take(&mut *self.early.lock())
     }
 

@@ -59,6 +59,14 @@ impl Lanes for SpreadLanes {
         }
     }
 
+    /// To a far member without a packet: it is copied into a message anyway.
+    fn post_long(&self, to: Rank, head: Head, data: Elements<'_>) {
+        match self.far(to) {
+            Some(_) => self.post(to, head, data),
+            None => self.near.post_packet(to, Packet::copy_of(head, data)),
+        }
+    }
+
     fn take(&self, from: Rank, place: &mut Packet) -> bool {
         let (Some(rank), Some(far)) = (self.far(from), &self.fabric.far) else {
             return self.near.take(from, place);

@@ -1,4 +1,5 @@
-//! Messages between processes as bytes: an envelope of fixed size, then elements or a [note](super::notes).
+//! Messages between processes as bytes: an envelope of fixed size, then elements or a [note](super::notes), which are in
+//! memory of their own if they are long.
 //!
 //! # Why this is sound
 //!
@@ -8,12 +9,13 @@
 //! as many of them as the message says, which is checked.
 #![allow(unsafe_code)]
 
-use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use crate::Rank;
-use crate::mpi::{Bytes, Message};
+
+use crate::mpi::Message;
 use crate::op::elements::Elements;
-use crate::op::plain;
+use crate::op::plain::{self, Received};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
@@ -60,7 +62,7 @@ pub(super) struct Envelope {
     pub count: u64,
 }
 
-const LENGTH: usize = 48;
+pub(super) const LENGTH: usize = 48;
 
 impl Envelope {
     /// The envelope of a note.
@@ -75,8 +77,8 @@ impl Envelope {
         }
     }
 
-    /// A message with these contents.
-    pub(super) fn around(&self, contents: &[MaybeUninit<u8>]) -> Bytes {
+    /// The envelope as bytes.
+    pub(super) fn bytes(&self) -> [u8; LENGTH] {
         let Envelope { head, .. } = *self;
         let half = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
         let words = [
@@ -87,16 +89,16 @@ impl Envelope {
             self.plain,
             self.count,
         ];
-        let mut bytes = Vec::with_capacity(LENGTH + contents.len());
-        let initialized = words.iter().flat_map(|word| word.to_le_bytes());
-        bytes.extend(initialized.map(MaybeUninit::new));
-        bytes.extend_from_slice(contents);
+        let mut bytes = [0; LENGTH];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
         bytes
     }
 
     /// The envelope of a message and its contents.
-    pub(super) fn open(message: &Message) -> Option<(Envelope, &[u8])> {
-        let (envelope, contents) = message.bytes().split_at_checked(LENGTH)?;
+    pub(super) fn open(letter: &[u8]) -> Option<(Envelope, &[u8])> {
+        let (envelope, contents) = letter.split_at_checked(LENGTH)?;
         let mut words = envelope.chunks_exact(8).map(|word| {
             let word: [u8; 8] = word.try_into().unwrap_or_default();
             u64::from_le_bytes(word)
@@ -119,33 +121,42 @@ impl Envelope {
     }
 }
 
-/// A message of elements; `None` if their type is not known as plain.
-pub(super) fn message(
+/// The envelope of a message of elements; `None` if their type is not known as plain.
+pub(super) fn envelope(
     kind: Kind,
     world: u32,
     to: Rank,
     head: Head,
     elements: Elements<'_>,
-) -> Option<Bytes> {
-    let envelope = Envelope {
+) -> Option<Envelope> {
+    Some(Envelope {
         kind,
         world,
         to,
         head,
         plain: plain::number_of(elements.info())?,
         count: elements.len() as u64,
-    };
-    Some(envelope.around(elements.bytes()))
+    })
 }
 
 /// The packet of a message of elements; `None` if their type is not known here, or if they are not as many as it says.
-pub(super) fn packet(envelope: &Envelope, contents: &[u8]) -> Option<Packet> {
+pub(super) fn packet(
+    envelope: &Envelope,
+    contents: &[u8],
+    body: Option<Message>,
+) -> Option<Packet> {
     let info = plain::type_of(envelope.plain)?;
     let count = usize::try_from(envelope.count).ok()?;
-    let first = contents.as_ptr();
-    let is_whole = count.checked_mul(info.size()) == Some(contents.len());
+    let bytes = body.as_ref().map_or(contents, Message::bytes);
+    let first = bytes.as_ptr();
+    let is_whole = count.checked_mul(info.size()) == Some(bytes.len());
     if !is_whole || !first.addr().is_multiple_of(info.align()) {
         return None;
+    }
+    if let Some(body) = body {
+        // SAFETY: these bytes are elements of this type, see the head.
+        let received = unsafe { Received::new(Box::new(body), count, info) };
+        return Some(Packet::shared(envelope.head, info, Arc::new(received)));
     }
     // SAFETY: these bytes are `count` elements of this type, and the pointer is aligned, as just checked.
     let elements = unsafe { Elements::from_raw(first, count, info) };

@@ -269,7 +269,7 @@ impl Port {
             false => 0,
         };
         for _ in 0..spins {
-            self.pump();
+            self.pump_one();
             if let Some(found) = look() {
                 budget.set((budget.get() * 2).min(SPINS));
                 return Some(found);

@@ -98,6 +98,9 @@ impl Packet {
 
 /// The elements of a vector that may be shared: the vector itself if nothing else has a share.
 fn unshared<T: Element>(shared: SharedVec) -> Option<Vec<T>> {
-    let shared = shared.downcast::<Vec<T>>().ok()?;
-    Some(Arc::try_unwrap(shared).unwrap_or_else(|shared| copied(&shared)))
+    match shared.downcast::<Vec<T>>() {
+        Ok(shared) => Some(Arc::try_unwrap(shared).unwrap_or_else(|shared| copied(&shared))),
+        // In memory of another make.
+        Err(other) => Info::of::<T>().shown(&*other)?.typed().map(copied),
+    }
 }

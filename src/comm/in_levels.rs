@@ -1,0 +1,242 @@
+//! Collectives of ranks in several processes, in levels: the ranks of each process over its memory, then ranks of
+//! different processes by messages, then each process again.
+//!
+//! ```text
+//! all_reduce, short     near: reduce to the leader ┃ leaders: all_reduce ┃ near: broadcast
+//!             long      near: reduce_scatter ┃ every column: all_reduce of its block ┃ near: all_gather
+//! broadcast             near, with the root: broadcast ┃ leaders: broadcast ┃ near, elsewhere: broadcast
+//! barrier               near: barrier ┃ leaders: barrier ┃ near: barrier
+//! ```
+//!
+//! Near, a call takes the path that it takes in a world of one process: cells, the gate, the vectors where they are. Each
+//! part is a call of its own [part](crate::transport::processes::Parts) of the communicator, named as the whole call; one
+//! that fails breaks its part, and so does the whole call with all parts.
+
+use super::Comm;
+use super::run_call::CellPath;
+use crate::Rank;
+use crate::collective::Collective;
+use crate::engine::kept::Ask;
+use crate::engine::spread::OwnParts;
+use crate::error::Result;
+use crate::execute::over_cells;
+use crate::op::elements::{Elements, Info};
+use crate::op::{Element, First, Operator, OperatorKind};
+use crate::span;
+
+/// The bytes of a vector from which each rank of a process has a block of its own to exchange with other processes.
+const BY_COLUMNS: usize = 1 << 18;
+
+/// A call in parts.
+struct InParts<'c> {
+    whole: Ask,
+    parts: &'c OwnParts,
+}
+
+impl Comm {
+    /// The parts, if a call without an algorithm of its own runs in levels.
+    #[inline]
+    pub(super) fn levels_of(&self, ask: &Ask) -> Option<&OwnParts> {
+        match self.shared.spans() {
+            true => self.levels_over_processes(ask),
+            false => None,
+        }
+    }
+
+    #[cold]
+    fn levels_over_processes(&self, ask: &Ask) -> Option<&OwnParts> {
+        if ask.algorithm.is_some() {
+            return None;
+        }
+        let parts = self.fabric().parts(&self.shared);
+        let in_order = ask.commutes || !ask.collective.folds() || parts.are_runs;
+        (parts.are_wide && in_order).then(|| self.own_parts())
+    }
+
+    /// [`all_reduce`](Self::all_reduce) in place or from `input`.
+    #[inline(never)]
+    pub(super) fn all_reduce_in_levels<T: Element, O: Operator<T>>(
+        &self,
+        (whole, parts): (Ask, &OwnParts),
+        input: &[T],
+        output: &mut [T],
+        op: &O,
+    ) -> Result<()> {
+        let kept = self.kept::<T>(&whole, op.kind(), (input.len(), output.len()))?;
+        let even = self.fabric().parts(&self.shared).are_even;
+        let by_columns = even && size_of_val(output) >= BY_COLUMNS;
+        self.again(
+            &kept.described,
+            || Ok(()),
+            |inside| {
+                inside.settle();
+                if whole.from_input {
+                    output.copy_from_slice(input);
+                }
+                let call = InParts { whole, parts };
+                match by_columns {
+                    true => call.all_reduce_by_columns(output, op),
+                    false => call.all_reduce_by_leaders(output, op),
+                }
+            },
+        )
+    }
+
+    /// [`broadcast`](Self::broadcast).
+    #[inline(never)]
+    pub(super) fn broadcast_in_levels<T: Element>(
+        &self,
+        (whole, parts): (Ask, &OwnParts),
+        buf: &mut [T],
+    ) -> Result<()> {
+        let kept = self.kept::<T>(&whole, OperatorKind::First, (0, buf.len()))?;
+        let groups = &self.fabric().parts(&self.shared).groups;
+        self.again(
+            &kept.described,
+            || Ok(()),
+            |inside| {
+                inside.settle();
+                let place = |group: &Vec<Rank>| group.iter().position(|rank| *rank == whole.root);
+                let mut places = groups.iter().enumerate();
+                let found = places.find_map(|(process, group)| Some((process, place(group)?)));
+                let (process, root) = found.expect("the root is a rank");
+                let call = InParts { whole, parts };
+                let is_here = groups[process].contains(&self.rank());
+                if is_here {
+                    call.near_broadcast(root, buf)?;
+                }
+                if parts.near.rank() == 0 {
+                    call.run(
+                        &parts.column,
+                        call.ask(Collective::Broadcast, buf.len()).to_root(process),
+                        buf,
+                    )?;
+                }
+                match is_here {
+                    true => Ok(()),
+                    false => call.near_broadcast(0, buf),
+                }
+            },
+        )
+    }
+
+    /// [`barrier`](Self::barrier).
+    #[inline(never)]
+    pub(super) fn barrier_in_levels(&self, (whole, parts): (Ask, &OwnParts)) -> Result<()> {
+        let kept = self.kept::<()>(&whole, OperatorKind::First, (0, 0))?;
+        self.again(
+            &kept.described,
+            || Ok(()),
+            |inside| {
+                inside.settle();
+                let call = InParts { whole, parts };
+                let meet = |comm: &Comm| {
+                    let ask = call.ask(Collective::Barrier, 0);
+                    call.part::<(), _>(comm, ask, (&[], &mut []), &First, over_cells::barrier)
+                };
+                meet(&parts.near)?;
+                if parts.near.rank() == 0 {
+                    meet(&parts.column)?;
+                }
+                meet(&parts.near)
+            },
+        )
+    }
+}
+
+impl InParts<'_> {
+    /// The call of a part.
+    fn ask(&self, collective: Collective, length: usize) -> Ask {
+        Ask {
+            collective,
+            length,
+            root: 0,
+            from_input: false,
+            part_of: Some((self.whole.collective, self.whole.root as u32)),
+            ..self.whole
+        }
+    }
+
+    /// Runs the call of a part; one of a single rank has nothing to do.
+    fn part<T: Element, O: Operator<T>>(
+        &self,
+        comm: &Comm,
+        ask: Ask,
+        (input, output): (&[T], &mut [T]),
+        op: &O,
+        cells: impl CellPath<T, O>,
+    ) -> Result<()> {
+        let kept = comm.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
+        comm.inside(&kept.described, |inside| {
+            inside.go(&kept.plan, input, output, op, cells)
+        })
+    }
+
+    fn run<T: Element>(&self, comm: &Comm, ask: Ask, buf: &mut [T]) -> Result<()> {
+        match comm.size() {
+            1 => Ok(()),
+            _ => self.part(comm, ask, (&[], buf), &First, over_cells::broadcast),
+        }
+    }
+
+    fn near_broadcast<T: Element>(&self, root: Rank, buf: &mut [T]) -> Result<()> {
+        let ask = self.ask(Collective::Broadcast, buf.len()).to_root(root);
+        self.run(&self.parts.near, ask, buf)
+    }
+
+    fn all_reduce_by_leaders<T: Element, O: Operator<T>>(
+        &self,
+        buf: &mut [T],
+        op: &O,
+    ) -> Result<()> {
+        let OwnParts { near, column } = self.parts;
+        let is_leader = near.rank() == 0;
+        if near.size() > 1 {
+            let ask = self.ask(Collective::Reduce, buf.len());
+            let ends: (&[T], &mut [T]) = match is_leader {
+                true => (&[], &mut *buf),
+                false => (&*buf, &mut []),
+            };
+            self.part(near, ask, ends, op, over_cells::reduce)?;
+        }
+        if is_leader {
+            let ask = self.ask(Collective::AllReduce, buf.len());
+            self.part(column, ask, (&[], &mut *buf), op, over_cells::all_reduce)?;
+        }
+        self.near_broadcast(0, buf)
+    }
+
+    fn all_reduce_by_columns<T: Element, O: Operator<T>>(
+        &self,
+        buf: &mut [T],
+        op: &O,
+    ) -> Result<()> {
+        let near = &self.parts.near;
+        let own = span::block(buf.len(), near.size(), near.rank());
+        near.core.workspace.with(Info::of::<T>(), |rooms| {
+            rooms.stage.clear();
+            rooms.stage.append(Elements::of(&buf[own]));
+            let block = rooms.stage.all_mut().typed::<T>();
+            let block = block.expect("a room of this type");
+            self.all_reduce_by_blocks(buf, block, op)
+        })
+    }
+
+    /// The same with memory for this rank's block.
+    fn all_reduce_by_blocks<T: Element, O: Operator<T>>(
+        &self,
+        buf: &mut [T],
+        block: &mut [T],
+        op: &O,
+    ) -> Result<()> {
+        let OwnParts { near, column } = self.parts;
+        let ask = self.ask(Collective::ReduceScatter, buf.len());
+        let ends = (&*buf, &mut *block);
+        self.part(near, ask, ends, op, over_cells::reduce_scatter)?;
+        let ask = self.ask(Collective::AllReduce, block.len());
+        let ends: (&[T], &mut [T]) = (&[], &mut *block);
+        self.part(column, ask, ends, op, over_cells::all_reduce)?;
+        let ask = self.ask(Collective::AllGather, buf.len());
+        self.part(near, ask, (&*block, buf), &First, over_cells::all_gather)
+    }
+}

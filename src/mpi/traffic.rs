@@ -1,0 +1,245 @@
+//! The messages between this process and the others.
+//!
+//! A message is one *letter*, and a *body* if it is too long for one:
+//!
+//! ```text
+//! letter   head │ contents │ 0              a short message
+//! letter   head │ length of the body        a long one; the body goes apart, from where it was copied to where it is read
+//! ```
+//!
+//! A few receives for letters of any sender are posted all the time, and posted again in the same order, so that one test
+//! tells whether the next letter is there, and MPI writes it where it is read. Letters of one process arrive in the order
+//! in which they were sent, and so do bodies; a letter whose body has not arrived holds up those behind it.
+
+use std::collections::VecDeque;
+use std::mem::MaybeUninit;
+
+use super::library::{Library, Receiving, Sending};
+use super::{Deliver, Message};
+
+/// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
+const LETTER: usize = 4032;
+const RECEIVES: usize = 16;
+/// The number of bytes at the end of a letter that say how long its body is.
+const LENGTH: usize = size_of::<u64>();
+/// The tags of letters and of bodies.
+const LETTERS: i32 = 0;
+const BODIES: i32 = 1;
+/// Number of letters that one poll takes in, and of sends that it tests.
+const AT_ONCE: usize = 64;
+/// Number of buffers that are kept for the next letters and bodies, and the bytes of the longest body among them.
+const SPARES: usize = 8;
+const LONGEST_SPARE: usize = 1 << 24;
+
+/// Whether a message is one letter.
+pub(super) fn is_short(head: &[u8], contents: &[MaybeUninit<u8>]) -> bool {
+    head.len() + contents.len() + LENGTH <= LETTER
+}
+
+/// A buffer for the body of a message.
+pub(super) struct Body(Sending);
+
+impl Body {
+    /// The body with these contents.
+    pub(super) fn filled(mut self, contents: &[MaybeUninit<u8>]) -> Body {
+        self.0.bytes.clear();
+        self.0.bytes.extend_from_slice(contents);
+        self
+    }
+}
+
+/// What is on its way.
+pub(super) struct Traffic {
+    library: Library,
+    outgoing: VecDeque<Sending>,
+    /// The receives for letters; the next letter arrives at `next`, and the one before has been read if `is_read`.
+    letters: Vec<Receiving>,
+    next: usize,
+    is_read: bool,
+    /// The letters of each process that wait for a body, theirs or that of one before them, and how many there are.
+    waiting: Vec<VecDeque<Waiting>>,
+    bodies: usize,
+    /// Buffers of letters and of bodies that have left.
+    spare_letters: Vec<Sending>,
+    spare_bodies: Vec<Sending>,
+}
+
+/// A letter that is not delivered yet.
+struct Waiting {
+    letter: Message,
+    body: Option<Receiving>,
+}
+
+impl Traffic {
+    /// Between this process and the others of `processes`.
+    pub(super) fn new(mut library: Library, processes: usize) -> Result<Traffic, String> {
+        let mut letters: Vec<Receiving> = (0..RECEIVES).map(|_| Receiving::room(LETTER)).collect();
+        for letter in &mut letters {
+            library.receive(letter, None, (LETTER, LETTERS))?;
+        }
+        Ok(Traffic {
+            library,
+            outgoing: VecDeque::new(),
+            letters,
+            next: 0,
+            is_read: false,
+            waiting: (0..processes).map(|_| VecDeque::new()).collect(),
+            bodies: 0,
+            spare_letters: Vec::new(),
+            spare_bodies: Vec::new(),
+        })
+    }
+
+    /// A buffer for a body of so many bytes.
+    pub(super) fn spare_body(&mut self, length: usize) -> Body {
+        let fits = |spare: &Sending| spare.bytes.capacity() >= length;
+        let place = self.spare_bodies.iter().position(fits);
+        Body(place.map_or_else(Sending::default, |place| {
+            self.spare_bodies.swap_remove(place)
+        }))
+    }
+
+    /// Sends a letter and, if there is one, its body.
+    pub(super) fn send(
+        &mut self,
+        to: usize,
+        head: &[u8],
+        contents: &[MaybeUninit<u8>],
+        body: Option<Body>,
+    ) -> Result<(), String> {
+        let length = body.as_ref().map_or(0, |body| body.0.bytes.len());
+        let mut letter = self.spare_letters.pop().unwrap_or_default();
+        let bytes = &mut letter.bytes;
+        bytes.clear();
+        bytes.extend(head.iter().copied().map(MaybeUninit::new));
+        bytes.extend_from_slice(contents);
+        bytes.extend((length as u64).to_le_bytes().map(MaybeUninit::new));
+        self.post(letter, to, LETTERS)?;
+        match body {
+            Some(body) => self.post(body.0, to, BODIES),
+            None => Ok(()),
+        }
+    }
+
+    fn post(&mut self, mut sending: Sending, to: usize, tag: i32) -> Result<(), String> {
+        match self.library.send(&mut sending, to, tag)? {
+            true => self.keep(sending),
+            false => self.outgoing.push_back(sending),
+        }
+        Ok(())
+    }
+
+    /// Keeps the buffer of a message that has left.
+    fn keep(&mut self, sent: Sending) {
+        let capacity = sent.bytes.capacity();
+        let spares = match capacity <= 2 * LETTER {
+            true => &mut self.spare_letters,
+            false => &mut self.spare_bodies,
+        };
+        if spares.len() < SPARES && capacity <= LONGEST_SPARE {
+            spares.push(sent);
+        }
+    }
+
+    /// Takes in what has arrived, of letters one, or `all`. The receive of a letter is posted again by the next poll: a
+    /// rank that waits for the letter need not wait for that.
+    pub(super) fn poll(&mut self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
+        self.test_outgoing()?;
+        for _ in 0..if all { AT_ONCE } else { 1 } {
+            self.post_again()?;
+            if !self.library.has_arrived(&mut self.letters[self.next])? {
+                break;
+            }
+            self.open_letter(deliver)?;
+            self.next = (self.next + 1) % RECEIVES;
+            self.is_read = true;
+        }
+        match self.bodies {
+            0 => Ok(()),
+            _ => self.take_bodies(deliver),
+        }
+    }
+
+    /// Posts the receive again whose letter was read.
+    fn post_again(&mut self) -> Result<(), String> {
+        if !std::mem::take(&mut self.is_read) {
+            return Ok(());
+        }
+        let read = &mut self.letters[(self.next + RECEIVES - 1) % RECEIVES];
+        self.library.receive(read, None, (LETTER, LETTERS))
+    }
+
+    /// Delivers the letter that has arrived, or lets it wait.
+    fn open_letter(&mut self, deliver: &mut Deliver<'_>) -> Result<(), String> {
+        let letter = &self.letters[self.next];
+        let (from, bytes) = (letter.source, letter.bytes());
+        let Some((bytes, length)) = bytes.split_last_chunk::<LENGTH>() else {
+            return Err(format!("process {from} has sent what is no message"));
+        };
+        let length = u64::from_le_bytes(*length) as usize;
+        let waiting = &mut self.waiting[from];
+        if length == 0 && waiting.is_empty() {
+            deliver(from, bytes, None);
+            return Ok(());
+        }
+        let letter = Message::of(bytes);
+        let body = match length {
+            0 => None,
+            _ => {
+                let mut body = Receiving::room(length);
+                self.library
+                    .receive(&mut body, Some(from), (length, BODIES))?;
+                self.bodies += 1;
+                Some(body)
+            }
+        };
+        waiting.push_back(Waiting { letter, body });
+        Ok(())
+    }
+
+    /// Delivers the letters whose bodies have arrived, and those behind them.
+    fn take_bodies(&mut self, deliver: &mut Deliver<'_>) -> Result<(), String> {
+        for (from, waiting) in self.waiting.iter_mut().enumerate() {
+            while let Some(first) = waiting.front_mut() {
+                if let Some(body) = &mut first.body {
+                    if !self.library.has_arrived(body)? {
+                        break;
+                    }
+                    self.bodies -= 1;
+                }
+                if let Some(Waiting { letter, body }) = waiting.pop_front() {
+                    deliver(from, letter.bytes(), body.map(Receiving::message));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn test_outgoing(&mut self) -> Result<(), String> {
+        for _ in 0..self.outgoing.len().min(AT_ONCE) {
+            let Some(mut sending) = self.outgoing.pop_front() else {
+                break;
+            };
+            match self.library.has_left(&mut sending)? {
+                true => self.keep(sending),
+                false => self.outgoing.push_back(sending),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether all that was sent has left.
+    pub(super) fn has_sent_all(&self) -> bool {
+        self.outgoing.is_empty()
+    }
+
+    /// Whether something is on its way that needs polls.
+    pub(super) fn is_busy(&self) -> bool {
+        !self.outgoing.is_empty() || self.bodies > 0
+    }
+
+    /// Finalizes MPI.
+    pub(super) fn finish(&mut self) {
+        self.library.finalize(&mut self.letters);
+    }
+}
