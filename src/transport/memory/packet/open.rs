@@ -3,17 +3,19 @@
 //! # Why this is sound
 //!
 //! What `body` returns holds as many elements as it says, of the type that it says; [`Packet::open_elements`] compares
-//! that type before anything is shown. Lent elements are shown only between the claim of the loan and its settling.
+//! that type before anything is shown. Lent elements are shown only between the claim of the loan and its settling;
+//! where a standing loan cannot be claimed, its copy is shown.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 
-use super::body::{BODY_ALIGN, Lent, Packet};
+use super::body::{BODY_ALIGN, Lent, Packet, Standing};
 use super::label::EAGER_BYTES;
 use crate::op::Element;
 use crate::op::elements::{Elements, Info};
 use crate::transport::memory::bytes::landed;
 use crate::transport::memory::lenders::{Lenders, Settle};
+use crate::transport::memory::loan::LoanWord;
 
 /// Space for the largest eager message, aligned for any element that fits into it: an element that is not zero-sized is
 /// at least as large as its alignment.
@@ -55,7 +57,18 @@ impl Packet {
             return Some(unsafe { self.land(info, eager, arrived) });
         }
         if let Some(lent) = self.as_lent() {
-            return self.borrow(info, lent, lenders, arrived);
+            let word = lenders.word(self.source());
+            return word
+                .claim(lent.ticket)
+                .then(|| self.show_claimed(info, lent, word, lenders, arrived));
+        }
+        if let Some(Standing { lent, loan }) = self.as_standing() {
+            return match loan.word().claim(lent.ticket) {
+                true => Some(self.show_claimed(info, *lent, loan.word(), lenders, arrived)),
+                false => loan
+                    .take_copy()
+                    .and_then(|copy| info.shown(&*copy).map(arrived)),
+            };
         }
         if let Some(pad) = self.as_landed() {
             // SAFETY: there are `count` elements of this type, whose alignment is at most that of a piece, or which
@@ -98,20 +111,17 @@ impl Packet {
         arrived(unsafe { landed(landing.0.as_ptr().cast(), count, info) })
     }
 
-    /// Claims what is lent, shows it and settles.
+    /// Shows what is lent, and settles. The loan was claimed by `word`.
     #[inline]
-    fn borrow<R>(
+    fn show_claimed<R>(
         &self,
         info: &'static Info,
         lent: Lent,
+        word: &LoanWord,
         lenders: &(impl Lenders + ?Sized),
         arrived: impl FnOnce(Elements<'_>) -> R,
-    ) -> Option<R> {
+    ) -> R {
         let source = self.source();
-        let word = lenders.word(source);
-        if !word.claim(lent.ticket) {
-            return None;
-        }
         let _settle = Settle {
             word,
             ticket: lent.ticket,
@@ -119,8 +129,6 @@ impl Packet {
         };
         // SAFETY: the claim succeeded, so the lender keeps `count` elements of this type (`open_elements` has compared
         // the types) at `data` borrowed until `_settle` drops, which is after `arrived`.
-        Some(arrived(unsafe {
-            Elements::from_raw(lent.data, lent.count, info)
-        }))
+        arrived(unsafe { Elements::from_raw(lent.data, lent.count, info) })
     }
 }
