@@ -7,7 +7,7 @@
 //! A window of many short messages costs little more than their exchange: a send whose message is on its way is no
 //! operation in progress, and the scope alone knows of a receive.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::marker::PhantomData;
 use std::mem;
 use std::panic::Location;
@@ -42,17 +42,30 @@ pub struct Scope<'scope, 'env: 'scope> {
 }
 
 /// One operation of a scope, which completes it whatever becomes of the handle.
+///
+/// It is written in place, word by word: moves of what was just written would stall.
 struct Begun<'env> {
     core: Rc<Core>,
-    /// The slot and the call of a receive.
+    /// The slot of a receive, and its call.
     slot: Option<Rc<Slot>>,
-    call: Option<Receive>,
+    from: Source,
+    tag: Tag,
+    /// The line of a receive.
+    site: Option<Site>,
     /// The request; of a receive only once one is needed.
     state: OnceCell<Rc<RequestState>>,
     /// Whether the scope has ended it.
     over: Cell<bool>,
     /// Where its result goes, until it is there; `None` for a send.
     land: Cell<Option<Land<'env>>>,
+}
+
+/// The call of a receive.
+fn receive_into(from: Source, tag: Tag, site: Site) -> Receive {
+    Receive {
+        site,
+        ..receive("irecv_into", from, tag, None)
+    }
 }
 
 /// Where a result goes.
@@ -75,8 +88,9 @@ impl Begun<'_> {
     /// Its request, which is made if there is none yet.
     fn state(&self, comm: &Comm) -> &Rc<RequestState> {
         self.state.get_or_init(|| {
-            let receive = self.call.zip(self.slot.clone());
-            let (call, slot) = receive.expect("a receive has a slot");
+            let posted = self.site.zip(self.slot.clone());
+            let (site, slot) = posted.expect("a receive has a slot");
+            let call = receive_into(self.from, self.tag, site);
             let direction = Direction::Receive { call, slot };
             self.core.renewed(direction, &comm.handle, call.site)
         })
@@ -387,17 +401,26 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: impl Into<Tag>,
         buf: &'env mut [T],
     ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
-        let call = receive("irecv_into", from.into(), tag.into(), None);
-        let index = self.start_receive(call, ElementsMut::of(buf), store::<T>)?;
+        let index = self.start_receive(from.into(), tag.into(), Location::caller())?;
+        let land = Land::Buffer(ElementsMut::of(buf), store::<T>);
+        *self.begun.borrow_mut()[index].land.get_mut() = Some(land);
         Ok(ScopedRequest::receive(self, index))
     }
 
     /// Posts a receive, and returns its index.
-    fn start_receive(&self, call: Receive, buf: ElementsMut<'env>, store: Store) -> Result<usize> {
-        self.comm.op(call.site, &|| call.to_string(), || {
+    fn start_receive(&self, from: Source, tag: Tag, site: Site) -> Result<usize> {
+        let call = receive_into(from, tag, site);
+        let event = || CallEvent {
+            posts: true,
+            ..CallEvent::at(site)
+        };
+        self.comm.recorded(&event, &|| call.to_string(), || {
             let slot = self.comm.post_slot(&call)?;
-            let land = Some(Land::Buffer(buf, store));
-            Ok(self.begin(Some(slot), Some(call), OnceCell::new(), land))
+            let mut begun = self.begin();
+            (begun.from, begun.tag, begun.site) = (from, tag, Some(site));
+            begun.slot = Some(slot);
+            drop(begun);
+            Ok(self.begun.borrow().len() - 1)
         })
     }
 
@@ -407,29 +430,33 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         request: Request<'scope, R>,
         land: Option<Land<'env>>,
     ) -> ScopedRequest<'scope, R> {
-        self.begin(None, None, request.state().clone().into(), land);
+        let mut begun = self.begin();
+        begun.state = request.state().clone().into();
+        begun.land = Cell::new(land);
+        drop(begun);
         ScopedRequest::open(request)
     }
 
-    /// Registers an operation, and returns its index.
+    /// Registers an operation, which is last from then on, to be described by the caller.
     #[inline]
-    fn begin(
-        &self,
-        slot: Option<Rc<Slot>>,
-        call: Option<Receive>,
-        state: OnceCell<Rc<RequestState>>,
-        land: Option<Land<'env>>,
-    ) -> usize {
+    fn begin(&self) -> RefMut<'_, Begun<'env>> {
         let mut begun = self.begun.borrow_mut();
+        let count = begun.len();
+        if count == begun.capacity() {
+            // More at once than `push` would: each time, all are moved.
+            begun.reserve(8 + 3 * count);
+        }
         begun.push(Begun {
             core: self.comm.core.clone(),
-            slot,
-            call,
-            state,
+            slot: None,
+            from: Source::Any,
+            tag: Tag::Any,
+            site: None,
+            state: OnceCell::new(),
             over: Cell::new(false),
-            land: Cell::new(land),
+            land: Cell::new(None),
         });
-        begun.len() - 1
+        RefMut::map(begun, |all| &mut all[count])
     }
 
     /// The buffer that a receive has borrowed, once.

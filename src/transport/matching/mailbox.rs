@@ -12,6 +12,7 @@ use crate::sort;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::posted_receives::{Next, Offered, Posted, Slot};
 use crate::transport::matching::want::{QueueId, Want};
+use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 use crate::unwind;
@@ -315,8 +316,15 @@ impl Inbox {
     }
 
     /// Posts a receive, behind all that are posted already.
+    #[inline]
     pub(crate) fn post(&mut self, want: Want, lenders: &impl Lenders) -> Rc<Slot> {
-        let slot = self.posted.slot(want);
+        let (head, mask) = want.words();
+        self.post_words(head, mask, lenders)
+    }
+
+    #[inline(never)]
+    fn post_words(&mut self, head: Head, mask: Head, lenders: &impl Lenders) -> Rc<Slot> {
+        let slot = self.posted.slot(head, mask);
         if self.controlled {
             let slot = self.posted.open(slot);
             self.take_in_controlled(lenders);

@@ -16,16 +16,19 @@ use crate::transport::memory::packet::Packet;
 
 /// One posted receive, shared with the caller that posted it.
 pub(crate) struct Slot {
-    want: Cell<Want>,
+    /// The [words](Want::words) of what it accepts.
+    head: Cell<Head>,
+    mask: Cell<Head>,
     filled: Cell<bool>,
     /// The message in the slot, and its place in the order of arrival.
     message: RefCell<(Packet, u64)>,
 }
 
 impl Slot {
-    fn new(want: Want) -> Rc<Slot> {
+    fn new(head: Head, mask: Head) -> Rc<Slot> {
         Rc::new(Slot {
-            want: Cell::new(want),
+            head: Cell::new(head),
+            mask: Cell::new(mask),
             filled: Cell::new(false),
             message: RefCell::new((Packet::empty(), 0)),
         })
@@ -80,8 +83,9 @@ impl Slot {
     }
 
     /// Which messages it accepts.
+    #[inline]
     pub(crate) fn want(&self) -> Want {
-        self.want.get()
+        Want::of_words(self.head.get(), self.mask.get())
     }
 
     /// Whether its message has arrived.
@@ -140,11 +144,13 @@ impl Posted {
     }
 
     /// A slot that no receive has, or a new one: empty, and not open.
-    pub(in crate::transport) fn slot(&mut self, want: Want) -> Rc<Slot> {
+    #[inline]
+    pub(in crate::transport) fn slot(&mut self, head: Head, mask: Head) -> Rc<Slot> {
         let Some(slot) = self.spare.pop() else {
-            return Slot::new(want);
+            return Slot::new(head, mask);
         };
-        slot.want.set(want);
+        slot.head.set(head);
+        slot.mask.set(mask);
         slot.filled.set(false);
         slot
     }

@@ -36,6 +36,18 @@ impl Want {
         }
     }
 
+    /// Its words, which travel in registers.
+    #[inline]
+    pub(in crate::transport) fn words(&self) -> (Head, Head) {
+        (self.head, self.mask)
+    }
+
+    /// What has these [words](Self::words).
+    #[inline]
+    pub(in crate::transport) fn of_words(head: Head, mask: Head) -> Want {
+        Want { head, mask }
+    }
+
     /// The same messages, but only those from `source`.
     pub(in crate::transport) fn only_from(&self, source: Rank) -> Want {
         let tag = (self.mask.tag() != 0).then(|| self.head.tag());

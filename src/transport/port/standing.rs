@@ -79,9 +79,11 @@ impl<'env> Loans<'_, 'env> {
     /// Returns whether the receiver had not ended before.
     #[inline]
     pub(crate) fn send(&self, to: Rank, head: Head, data: Elements<'env>) -> bool {
-        match self.port.send_by_fast_box(to, head, data, false) {
-            Some(there) => there,
-            None => self.send_elsewhere(to, head, data),
+        let port = self.port;
+        let lent = port.fast_box.borrow_mut().is_ahead(to, data) && port.may_lend_to(to);
+        match (!lent).then(|| port.send_by_fast_box(to, head, data, false)) {
+            Some(Some(there)) => there,
+            _ => self.send_elsewhere(to, head, data),
         }
     }
 
@@ -90,17 +92,22 @@ impl<'env> Loans<'_, 'env> {
         if Packet::fits(data) || !self.port.may_lend_to(to) {
             return self.port.send_copy(to, head, data, CopyTo::Kept);
         }
+        let packet = self.lend(to, head, data);
+        self.port.post(to, packet, data.size())
+    }
+
+    /// Lends a message to `to` for as long as these loans last.
+    pub(in crate::transport) fn lend(&self, to: Rank, head: Head, data: Elements<'env>) -> Packet {
         let loan = self.port.spare_loans.borrow_mut().take();
         let ticket = loan.word().offer();
         let packet = Packet::standing(head, data, ticket, loan.clone());
-        // Before the post: from there on the buffer is borrowed, whatever happens.
         self.open.borrow_mut().push(Open {
             loan,
             ticket,
             to,
             data,
         });
-        self.port.post(to, packet, data.size())
+        packet
     }
 
     /// Gives the receivers a moment to read what is lent.

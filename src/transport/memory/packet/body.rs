@@ -380,6 +380,12 @@ impl Packet {
     /// Drops what it owns.
     #[inline]
     fn clear(&mut self) {
+        if self.kind.owns_something() {
+            self.clear_owned();
+        }
+    }
+
+    fn clear_owned(&mut self) {
         if self.is_owned() {
             drop(self.take_owned());
         } else if self.kind == PacketKind::LANDED {

@@ -18,6 +18,15 @@ impl PacketKind {
     /// Elements that their sender has lent, until it leaves a copy of them.
     pub(super) const STANDING: PacketKind = PacketKind(7);
 
+    /// Whether the field has to be dropped.
+    #[inline]
+    pub(super) fn owns_something(self) -> bool {
+        !matches!(
+            self,
+            PacketKind::EAGER | PacketKind::LENT | PacketKind::EMPTY
+        )
+    }
+
     #[inline]
     pub(super) fn bits(self) -> u64 {
         self.0.into()
