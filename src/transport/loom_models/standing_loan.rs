@@ -3,10 +3,6 @@
 //!
 //! The lent memory is a loom cell, as in `loan`. The packet is handed over by release and acquire, as every packet: its
 //! word was made with it. The loans of a scope, the packet and the sleep of the lender are the real ones.
-//!
-//! Checked by hand: if a lender leaves a claimed loan without a wait, the accesses race. If it replaces without the
-//! look at the word, or says so before its copy is there, the receiver gets nothing. If the receiver reads after a
-//! failed claim, the accesses race.
 
 use std::sync::Mutex;
 

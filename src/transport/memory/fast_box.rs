@@ -192,10 +192,10 @@ impl Out {
         Writer::fits(data) || data.size() <= SHORT && Writer::fits_annex(data)
     }
 
-    /// Whether so much is unread by `to` that a message which does not fit into a cell is better lent than copied.
-    pub(in crate::transport) fn is_ahead(&mut self, to: Rank, data: Elements<'_>) -> bool {
-        let writer = self.taken.as_mut().filter(|(whose, ..)| *whose == to);
-        !Writer::fits(data) && writer.is_some_and(|(.., writer)| !writer.has_near_annex())
+    /// Whether a message fits into a cell: if not, one that may be lent is.
+    #[inline]
+    pub(in crate::transport) fn fits(data: Elements<'_>) -> bool {
+        Writer::fits(data)
     }
 
     /// The writing end for messages to `to`, if a cell is free.

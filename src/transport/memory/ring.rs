@@ -41,7 +41,8 @@ use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Pac
 pub(in crate::transport) const ANNEX: usize = 4096;
 /// Number of near annexes.
 const NEAR: usize = if cfg!(all(test, loom)) { 1 } else { 8 };
-/// A writer takes the line of the cell that is this much further from its reader beforehand: the reader has left it.
+/// A writer takes the lines of the cell that is this much further from its reader beforehand, as many as its message
+/// needs: the reader has left them.
 const SOON: u32 = 4;
 
 /// A ring of `CELLS` cells, a power of two, which have space for elements of `BYTES` bytes.
@@ -258,23 +259,17 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         });
     }
 
-    /// The number of an annex for the next packet: a near one if there is one, otherwise that of the cell.
+    /// The number of an annex for the next packet: a near one if fewer packets are unread than there are near ones,
+    /// otherwise that of the cell. If many are unread, it looks each time as many more are.
     fn free_annex(&mut self) -> Number {
-        let near = NEAR as u32;
-        match self.has_near_annex() {
-            true => self.written % near,
-            false => near + self.written % CELLS as u32,
-        }
-    }
-
-    /// Whether fewer packets are unread than there are near annexes. If many are unread, it looks each time as many more
-    /// are.
-    pub(in crate::transport) fn has_near_annex(&mut self) -> bool {
         let near = NEAR as u32;
         if self.unread() >= near && self.unread().is_multiple_of(near) {
             self.look();
         }
-        self.unread() < near
+        match self.unread() < near {
+            true => self.written % near,
+            false => near + self.written % CELLS as u32,
+        }
     }
 
     /// Posts a packet that was made elsewhere.
@@ -302,7 +297,8 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         write: impl FnOnce(&Ring<BYTES, CELLS>, *mut u8),
     ) {
         if BYTES > EAGER_BYTES {
-            prefetch_to_write(self.ring.cell(self.written.wrapping_add(SOON)));
+            let (cell, bytes) = (self.written.wrapping_add(SOON), label.landed_bytes(info));
+            prefetch_to_write(self.ring.cell(cell), if bytes <= BYTES { bytes } else { 0 });
         }
         let room = self.has_room() || self.look() < CELLS as u32;
         assert!(room, "a ring is full");

@@ -12,6 +12,7 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::op::elements::Elements;
+use crate::transport::memory::fast_box::Out;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::loan::Ticket;
 use crate::transport::memory::packet::Packet;
@@ -79,11 +80,10 @@ impl<'env> Loans<'_, 'env> {
     /// Returns whether the receiver had not ended before.
     #[inline]
     pub(crate) fn send(&self, to: Rank, head: Head, data: Elements<'env>) -> bool {
-        let port = self.port;
-        let lent = port.fast_box.borrow_mut().is_ahead(to, data) && port.may_lend_to(to);
-        match (!lent).then(|| port.send_by_fast_box(to, head, data, false)) {
-            Some(Some(there)) => there,
-            _ => self.send_elsewhere(to, head, data),
+        let sent = Out::fits(data).then(|| self.port.send_by_fast_box(to, head, data, false));
+        match sent.flatten() {
+            Some(there) => there,
+            None => self.send_elsewhere(to, head, data),
         }
     }
 
