@@ -62,13 +62,8 @@ impl Packet {
                 .claim(lent.ticket)
                 .then(|| self.show_claimed(info, lent, word, lenders, arrived));
         }
-        if let Some(Standing { lent, loan }) = self.as_standing() {
-            return match loan.word().claim(lent.ticket) {
-                true => Some(self.show_claimed(info, *lent, loan.word(), lenders, arrived)),
-                false => loan
-                    .take_copy()
-                    .and_then(|copy| info.shown(&*copy).map(arrived)),
-            };
+        if let Some(standing) = self.as_standing() {
+            return self.open_standing(info, standing, lenders, arrived);
         }
         if let Some(pad) = self.as_landed() {
             // SAFETY: there are `count` elements of this type, whose alignment is at most that of a piece, or which
@@ -109,6 +104,21 @@ impl Packet {
         // SAFETY: as above; the alignment of a `Landing` is `EAGER_BYTES`, which is at least the size of an element
         // that fitted, hence its alignment.
         arrived(unsafe { landed(landing.0.as_ptr().cast(), count, info) })
+    }
+
+    /// Claims what a standing loan lends, shows it and settles; otherwise shows its copy.
+    fn open_standing<R>(
+        &self,
+        info: &'static Info,
+        Standing { lent, loan }: &Standing,
+        lenders: &(impl Lenders + ?Sized),
+        arrived: impl FnOnce(Elements<'_>) -> R,
+    ) -> Option<R> {
+        if loan.word().claim(lent.ticket) {
+            return Some(self.show_claimed(info, *lent, loan.word(), lenders, arrived));
+        }
+        let copy = loan.take_copy()?;
+        info.shown(&*copy).map(arrived)
     }
 
     /// Shows what is lent, and settles. The loan was claimed by `word`.
