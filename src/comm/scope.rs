@@ -318,7 +318,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// # Cost
     ///
-    /// As [`Comm::isend`].
+    /// A short message is copied. A longer one is lent, so that its receiver copies it from this buffer; if the receiver
+    /// has not done so soon after the end of the scope, a copy is left for it. No receiver is waited for.
     ///
     /// # Errors
     ///
