@@ -7,7 +7,7 @@
 //! A window of many short messages costs little more than their exchange: a send whose message is on its way is no
 //! operation in progress, and the scope alone knows of a receive.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::marker::PhantomData;
 use std::mem;
 use std::panic::Location;
@@ -22,27 +22,36 @@ use crate::engine::envelope::{Source, Status, Tag, has_room, is_of};
 use crate::engine::rank_state::Core;
 use crate::engine::receive::{Receive, receive, status_in};
 use crate::engine::request_state::{Direction, RequestState, Until, show_all};
-use crate::error::{Result, Site};
+use crate::error::{Error, Result, Site};
 use crate::op::Element;
-use crate::op::elements::ElementsMut;
+use crate::op::elements::{Elements, ElementsMut};
 use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::packet::Packet;
-use crate::transport::port::CopyTo;
+use crate::transport::port::{CopyTo, Loans};
+use crate::transport::trace::call_event::CallEvent;
 
 /// A scope in which requests borrow their buffers; see [`Comm::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     pub(super) comm: &'scope Comm,
     begun: RefCell<Vec<Begun<'env>>>,
+    /// The buffers that are lent to receivers.
+    loans: &'scope Loans<'scope, 'env>,
     /// Invariant in both lifetimes: neither may shrink or grow.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
 }
 
 /// One operation of a scope, which completes it whatever becomes of the handle.
+///
+/// It is written in place, word by word: moves of what was just written would stall.
 struct Begun<'env> {
     core: Rc<Core>,
-    /// The slot and the call of a receive.
-    posted: Option<(Rc<Slot>, Receive)>,
+    /// The slot of a receive, and its call.
+    slot: Option<Rc<Slot>>,
+    from: Source,
+    tag: Tag,
+    /// The line of a receive.
+    site: Option<Site>,
     /// The request; of a receive only once one is needed.
     state: OnceCell<Rc<RequestState>>,
     /// Whether the scope has ended it.
@@ -51,16 +60,24 @@ struct Begun<'env> {
     land: Cell<Option<Land<'env>>>,
 }
 
+/// The call of a receive.
+fn receive_into(from: Source, tag: Tag, site: Site) -> Receive {
+    Receive {
+        site,
+        ..receive("irecv_into", from, tag, None)
+    }
+}
+
 /// Where a result goes.
 pub(super) enum Land<'env> {
     /// The borrowed buffer of a receive, and what stores a message there.
-    Buffer(
-        ElementsMut<'env>,
-        fn(ElementsMut<'env>, &Packet, &Core) -> Result<()>,
-    ),
+    Buffer(ElementsMut<'env>, Store),
     /// That of a collective.
     Collective(Rc<dyn Lands + 'env>),
 }
+
+/// What stores a message in a buffer of some type.
+type Store = fn(ElementsMut<'_>, &Packet, &Core) -> Result<()>;
 
 /// What stores the result of a collective in the buffer that it has borrowed.
 pub(super) trait Lands {
@@ -71,7 +88,9 @@ impl Begun<'_> {
     /// Its request, which is made if there is none yet.
     fn state(&self, comm: &Comm) -> &Rc<RequestState> {
         self.state.get_or_init(|| {
-            let (slot, call) = self.posted.clone().expect("a receive has a slot");
+            let posted = self.site.zip(self.slot.clone());
+            let (site, slot) = posted.expect("a receive has a slot");
+            let call = receive_into(self.from, self.tag, site);
             let direction = Direction::Receive { call, slot };
             self.core.renewed(direction, &comm.handle, call.site)
         })
@@ -82,8 +101,8 @@ impl Begun<'_> {
     }
 
     fn is_ready(&self) -> bool {
-        match (self.state.get(), &self.posted) {
-            (None, Some((slot, _))) => slot.is_filled(),
+        match (self.state.get(), &self.slot) {
+            (None, Some(slot)) => slot.is_filled(),
             (state, _) => state.is_some_and(|state| state.is_ready()),
         }
     }
@@ -93,19 +112,14 @@ impl Begun<'_> {
         let state = self.state.get();
         state.inspect(|state| self.core.close(state));
         self.over.set(true);
-        match (self.land.take(), &self.posted, state) {
-            (Some(Land::Buffer(buf, store)), Some((slot, _)), _) => self.receive(slot, buf, store),
+        match (self.land.take(), &self.slot, state) {
+            (Some(Land::Buffer(buf, store)), Some(slot), _) => self.receive(slot, buf, store),
             (Some(Land::Collective(landing)), _, Some(state)) => landing.land(state),
             _ => Ok(()),
         }
     }
 
-    fn receive<'env>(
-        &self,
-        slot: &Slot,
-        buf: ElementsMut<'env>,
-        store: fn(ElementsMut<'env>, &Packet, &Core) -> Result<()>,
-    ) -> Result<()> {
+    fn receive(&self, slot: &Slot, buf: ElementsMut<'_>, store: Store) -> Result<()> {
         let stored = store(buf, &slot.message(), &self.core);
         let port = &self.core.port;
         match &stored {
@@ -123,11 +137,11 @@ impl Drop for Begun<'_> {
     /// Cancels what has not ended by now: the scope has failed, or unwinds.
     fn drop(&mut self) {
         let port = &self.core.port;
-        match (self.state.get(), self.posted.take()) {
-            (None, Some((slot, _))) if self.is_over() => port.inbox().recycle(slot),
+        match (self.state.get(), self.slot.take()) {
+            (None, Some(slot)) if self.is_over() => port.inbox().recycle(slot),
             _ if self.is_over() => {}
             (Some(state), _) => _ = self.core.revoke(state),
-            (None, Some((slot, _))) => port.inbox().unpost(&slot, &*port.fabric),
+            (None, Some(slot)) => port.inbox().unpost(&slot, &*port.fabric),
             (None, None) => {}
         }
     }
@@ -239,39 +253,64 @@ impl Comm {
         f: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> Result<R>,
     ) -> Result<R> {
         let site = Location::caller();
-        let scope = Scope {
-            comm: self,
-            begun: RefCell::default(),
-            scope: PhantomData,
-            env: PhantomData,
-        };
-        let result = f(&scope)?;
-        let begun = mem::take(&mut *scope.begun.borrow_mut());
-        self.finish_all(begun, site).map(|()| result)
-    }
-
-    /// Waits for all operations of a scope that were not waited for, and ends them.
-    fn finish_all(&self, mut begun: Vec<Begun<'_>>, site: Site) -> Result<()> {
-        begun.retain(|one| !one.is_over());
-        if begun.is_empty() {
-            return Ok(());
-        }
-        let states = || -> Vec<_> { begun.iter().map(|one| one.state(self).clone()).collect() };
-        let show = || format!("scope, at its end, for {}", show_all(&states()));
-        // Those before this one are ready.
-        let first = Cell::new(0);
-        let are_ready = || {
-            let more = begun[first.get()..].iter();
-            first.set(first.get() + more.take_while(|one| one.is_ready()).count());
-            first.get() == begun.len()
-        };
-        self.op(site, &show, || {
-            if !self.core.port.spin_taking_in(&are_ready) {
-                self.core.await_ready(&states(), Until::All, &show, site)?;
-            }
-            begun.iter().try_for_each(Begun::conclude)
+        self.core.port.with_loans(|loans| {
+            let scope = Scope {
+                comm: self,
+                begun: RefCell::default(),
+                loans,
+                scope: PhantomData,
+                env: PhantomData,
+            };
+            let result = f(&scope)?;
+            let begun = mem::take(&mut *scope.begun.borrow_mut());
+            self.finish_all(&begun, site)?;
+            loans.settle();
+            Ok(result)
         })
     }
+
+    /// Waits for all operations of a scope that were not waited for, and ends each as soon as those before it are ready.
+    fn finish_all(&self, begun: &[Begun<'_>], site: Site) -> Result<()> {
+        let open = || begun.iter().filter(|one| !one.is_over());
+        if open().next().is_none() {
+            return Ok(());
+        }
+        let states = || -> Vec<_> { open().map(|one| one.state(self).clone()).collect() };
+        let show = || format!("scope, at its end, for {}", show_all(&states()));
+        let (ended, failed) = (Cell::new(0), Cell::new(None));
+        let go_on = || {
+            let (more, error) = conclude_ready(&begun[ended.get()..]);
+            ended.set(ended.get() + more);
+            // After an error nothing is waited for.
+            let is_over = error.is_some() || ended.get() == begun.len();
+            failed.set(failed.take().or(error));
+            is_over
+        };
+        self.op(site, &show, || {
+            if !self.core.port.spin_taking_in(&go_on) {
+                self.core.await_ready(&states(), Until::All, &show, site)?;
+                go_on();
+            }
+            failed.take().map_or(Ok(()), Err)
+        })
+    }
+}
+
+/// Ends the first of some operations, as far as they are ready. Returns how many, and the error of the one behind them
+/// if that has failed.
+fn conclude_ready(begun: &[Begun<'_>]) -> (usize, Option<Error>) {
+    for (place, one) in begun.iter().enumerate() {
+        if one.is_over() {
+            continue;
+        }
+        if !one.is_ready() {
+            return (place, None);
+        }
+        if let Err(error) = one.conclude() {
+            return (place, Some(error));
+        }
+    }
+    (begun.len(), None)
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
@@ -279,7 +318,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// # Cost
     ///
-    /// As [`Comm::isend`].
+    /// A short message is copied. A longer one is lent, so that its receiver copies it from this buffer; if the receiver
+    /// has not done so soon after the end of the scope, a copy is left for it. No receiver is waited for.
     ///
     /// # Errors
     ///
@@ -293,16 +333,37 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, &'env [T]>> {
         let site = Location::caller();
         let show = || format!("isend(to {to}, tag {tag})");
-        self.comm.op(site, &show, || {
-            let direction = self.comm.start_send("isend", to, tag, data, CopyTo::Kept)?;
-            if let Direction::Send { receipt: None, .. } = direction {
-                return Ok(ScopedRequest::sent(self.comm, direction, site, data));
+        let event = || CallEvent {
+            posts: self.comm.posts(),
+            ..CallEvent::at(site)
+        };
+        self.comm.recorded(&event, &show, || {
+            if !self.comm.posts() {
+                return self.send_bounded(to, tag, data, site);
             }
-            let request = self
-                .comm
-                .request(direction, site, Box::new(move |_, _| Ok(data)));
-            Ok(self.keep(request, None))
+            self.comm.check_receiver::<T>(to)?;
+            let (rank, head) = (self.comm.world_rank(to), self.comm.head(tag));
+            let there = self.loans.send(rank, head, Elements::of(data));
+            self.comm.posted(to, there)?;
+            Ok(ScopedRequest::sent(self.comm, to, tag, site, data))
         })
+    }
+
+    /// The same where there may be no room for the message.
+    #[cold]
+    fn send_bounded<T: Element>(
+        &'scope self,
+        to: Rank,
+        tag: u32,
+        data: &'env [T],
+        site: Site,
+    ) -> Result<ScopedRequest<'scope, &'env [T]>> {
+        let direction = self.comm.start_send("isend", to, tag, data, CopyTo::Kept)?;
+        if let Direction::Send { receipt: None, .. } = direction {
+            return Ok(ScopedRequest::sent(self.comm, to, tag, site, data));
+        }
+        let finish = Box::new(move |_: &mut Packet, _: &Here<'_>| Ok(data));
+        Ok(self.keep(self.comm.request(direction, site, finish), None))
     }
 
     /// Starts to send a borrowed buffer to rank `to`; the request is complete once the message has been received.
@@ -341,12 +402,26 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: impl Into<Tag>,
         buf: &'env mut [T],
     ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
-        let call = receive("irecv_into", from.into(), tag.into(), None);
-        self.comm.op(call.site, &|| call.to_string(), || {
-            let posted = (self.comm.post_slot(&call)?, call);
-            let land = Land::Buffer(ElementsMut::of(buf), store::<T>);
-            let index = self.begin(Some(posted), OnceCell::new(), Some(land));
-            Ok(ScopedRequest::receive(self, index))
+        let index = self.start_receive(from.into(), tag.into(), Location::caller())?;
+        let land = Land::Buffer(ElementsMut::of(buf), store::<T>);
+        *self.begun.borrow_mut()[index].land.get_mut() = Some(land);
+        Ok(ScopedRequest::receive(self, index))
+    }
+
+    /// Posts a receive, and returns its index.
+    fn start_receive(&self, from: Source, tag: Tag, site: Site) -> Result<usize> {
+        let call = receive_into(from, tag, site);
+        let event = || CallEvent {
+            posts: true,
+            ..CallEvent::at(site)
+        };
+        self.comm.recorded(&event, &|| call.to_string(), || {
+            let slot = self.comm.post_slot(&call)?;
+            let mut begun = self.begin();
+            (begun.from, begun.tag, begun.site) = (from, tag, Some(site));
+            begun.slot = Some(slot);
+            drop(begun);
+            Ok(self.begun.borrow().len() - 1)
         })
     }
 
@@ -356,26 +431,33 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         request: Request<'scope, R>,
         land: Option<Land<'env>>,
     ) -> ScopedRequest<'scope, R> {
-        self.begin(None, request.state().clone().into(), land);
+        let mut begun = self.begin();
+        begun.state = request.state().clone().into();
+        begun.land = Cell::new(land);
+        drop(begun);
         ScopedRequest::open(request)
     }
 
-    /// Registers an operation, and returns its index.
-    fn begin(
-        &self,
-        posted: Option<(Rc<Slot>, Receive)>,
-        state: OnceCell<Rc<RequestState>>,
-        land: Option<Land<'env>>,
-    ) -> usize {
+    /// Registers an operation, which is last from then on, to be described by the caller.
+    #[inline]
+    fn begin(&self) -> RefMut<'_, Begun<'env>> {
         let mut begun = self.begun.borrow_mut();
+        let count = begun.len();
+        if count == begun.capacity() {
+            // More at once than `push` would: each time, all are moved.
+            begun.reserve(8 + 3 * count);
+        }
         begun.push(Begun {
             core: self.comm.core.clone(),
-            posted,
-            state,
+            slot: None,
+            from: Source::Any,
+            tag: Tag::Any,
+            site: None,
+            state: OnceCell::new(),
             over: Cell::new(false),
-            land: Cell::new(land),
+            land: Cell::new(None),
         });
-        begun.len() - 1
+        RefMut::map(begun, |all| &mut all[count])
     }
 
     /// The buffer that a receive has borrowed, once.

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::request::Request;
-use crate::engine::request_state::{Direction, RequestState};
+use crate::Rank;
+use crate::engine::request_state::{Direction, RequestState, Waits};
 use crate::error::{Result, Site};
 
 /// A scope that knows receives whose results are of type `R`, by their index.
@@ -30,7 +31,8 @@ enum Form<'scope, R> {
     /// A send whose message is on its way, and its result.
     Sent {
         comm: &'scope Comm,
-        direction: Direction,
+        to: Rank,
+        tag: u32,
         site: Site,
         result: R,
     },
@@ -47,9 +49,10 @@ enum Form<'scope, R> {
 impl<R> fmt::Debug for ScopedRequest<'_, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Form::Sent {
-                direction, site, ..
-            } => write!(f, "{direction} at {site}"),
+            Form::Sent { to, tag, site, .. } => {
+                let direction = sent(*to, *tag);
+                write!(f, "{direction} at {site}")
+            }
             Form::Receive { scope, index } => {
                 let state = scope.state(*index);
                 write!(f, "{state} at {}", state.site)
@@ -62,10 +65,12 @@ impl<R> fmt::Debug for ScopedRequest<'_, R> {
 
 impl<'scope, R> ScopedRequest<'scope, R> {
     /// That of a send whose message is on its way.
-    pub(super) fn sent(comm: &'scope Comm, direction: Direction, site: Site, result: R) -> Self {
+    #[inline]
+    pub(super) fn sent(comm: &'scope Comm, to: Rank, tag: u32, site: Site, result: R) -> Self {
         ScopedRequest(Form::Sent {
             comm,
-            direction,
+            to,
+            tag,
             site,
             result,
         })
@@ -128,16 +133,28 @@ impl<'scope, R: 'scope> Form<'scope, R> {
         match self {
             Form::Sent {
                 comm,
-                direction,
+                to,
+                tag,
                 site,
                 result,
             } => {
-                let state = RequestState::new(direction, &comm.handle, site);
+                let state = RequestState::new(sent(to, tag), &comm.handle, site);
                 Request::new(&comm.core, state, Box::new(|_, _| Ok(result))).scoped()
             }
             Form::Receive { scope, index } => scope.request(index),
             Form::Open(request) => request,
             Form::Moved => unreachable!("a form is back before its request is used"),
         }
+    }
+}
+
+/// The request's side of a send whose message is on its way.
+fn sent(to: Rank, tag: u32) -> Direction {
+    Direction::Send {
+        verb: "isend",
+        to,
+        tag,
+        receipt: None,
+        waits: Waits::ForRoom,
     }
 }

@@ -348,11 +348,7 @@ impl InCall<'_> {
             // Other ranks may be ahead already: the packets of their next calls wait.
             From::Any(_) => (None, Some(self.number)),
         };
-        let want = Want {
-            context: self.call.context + OF_COLLECTIVES,
-            source,
-            tag,
-        };
+        let want = Want::new(self.call.context + OF_COLLECTIVES, source, tag);
         let port = &self.comm.core.port;
         if !port.receive_now(&want, place) {
             self.with_reason(&|| self.needs(from), None, |reason| {

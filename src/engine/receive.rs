@@ -188,11 +188,7 @@ impl Comm {
             Source::Rank(rank) => Some(self.world_rank(rank)),
             Source::Any => None,
         };
-        Want {
-            context: self.shared.context + call.context,
-            source,
-            tag,
-        }
+        Want::new(self.shared.context + call.context, source, tag)
     }
 
     /// Waits for the first message that matches, and puts it into `place`.

@@ -137,11 +137,8 @@ impl Started {
 
     /// Posts the receive of a message.
     fn post(&self, port: &Port, from: Rank) -> Rc<Slot> {
-        let want = Want {
-            context: self.call.context + OF_STARTED,
-            source: Some(self.world(from)),
-            tag: Some(self.number.get()),
-        };
+        let context = self.call.context + OF_STARTED;
+        let want = Want::new(context, Some(self.world(from)), Some(self.number.get()));
         port.inbox().post(want, &*port.fabric)
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Sought {
 impl Sought {
     /// Whether it matters which message comes first.
     pub(in crate::transport) fn is_open(&self) -> bool {
-        self.one_of || self.wants.iter().any(|want| want.source.is_none())
+        self.one_of || self.wants.iter().any(|want| want.source().is_none())
     }
 }
 

@@ -5,6 +5,7 @@
 //! - `job_slot`: a worker thread gets its jobs, and gives them back
 //! - `detector`: a deadlock is found once, and nothing else is taken for one
 //! - `loan`: lent memory is never read after its lender has left
+//! - `standing_loan`: the same where a lender leaves a copy, and the message is received in any case
 //! - `copy_claims`: what both ends of a loan copy together is copied once, and is the borrower's again
 //! - `rendezvous`: a rank that lends to a rank that is bound to come sleeps until that one is done, or learns why it is
 //!   not
@@ -44,6 +45,7 @@ mod rendezvous;
 mod ring;
 mod shrink;
 mod sleeper;
+mod standing_loan;
 mod subsets;
 mod window;
 

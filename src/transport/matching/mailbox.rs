@@ -10,8 +10,9 @@ use std::rc::Rc;
 use crate::Rank;
 use crate::sort;
 use crate::transport::matching::incoming::Incoming;
-use crate::transport::matching::posted_receives::{Offered, Posted, Slot};
+use crate::transport::matching::posted_receives::{Next, Offered, Posted, Slot};
 use crate::transport::matching::want::{QueueId, Want};
+use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 use crate::unwind;
@@ -89,7 +90,7 @@ impl Inbox {
         for (key, queue) in self
             .early
             .iter_mut()
-            .filter(|(key, _)| key.0 == want.context)
+            .filter(|(key, _)| key.0 == want.context())
         {
             sweep(queue, &mut self.to_drop, lenders);
             let arrival = open(queue, &self.posted, self.controlled)
@@ -118,9 +119,7 @@ impl Inbox {
         // `place` holds nothing, or a revoked loan: there is nothing to drop.
         while self.mail.next(place) {
             self.arrivals += 1;
-            if place.is_dead(lenders) {
-                self.discard(place);
-            } else if self.posted.is_empty() || self.is_unwanted(place, lenders) {
+            if self.is_unwanted(place, lenders) {
                 if want.accepts(place.head) {
                     self.taken = self.arrivals;
                     return true;
@@ -131,9 +130,19 @@ impl Inbox {
         false
     }
 
-    /// Whether no posted receive wants the message that has just arrived. If one does, `place` is empty afterwards.
-    #[cold]
+    /// Whether no posted receive wants the message that has just arrived, and it was not revoked. Otherwise `place` is
+    /// empty afterwards.
+    #[inline]
     fn is_unwanted(&mut self, place: &mut Packet, lenders: &impl Lenders) -> bool {
+        if place.is_dead(lenders) {
+            self.discard(place);
+            return false;
+        }
+        self.posted.is_empty() || self.is_not_posted(place, lenders)
+    }
+
+    #[cold]
+    fn is_not_posted(&mut self, place: &mut Packet, lenders: &impl Lenders) -> bool {
         let offered = self.posted.offer(place, self.arrivals, lenders);
         if matches!(offered, Offered::Dead) {
             self.discard(place);
@@ -151,9 +160,40 @@ impl Inbox {
 
     /// Takes in everything that has arrived: for posted receives, and for later ones.
     pub(crate) fn take_in(&mut self, lenders: &impl Lenders) {
+        if !self.controlled {
+            while self.has_posted() && self.take_next(lenders) {}
+        }
         let mut place = Packet::empty();
         let found = self.poll(&Want::NOTHING, lenders, &mut place);
         debug_assert!(!found, "nothing wants nothing");
+    }
+
+    /// Takes in the next message: moves it straight into the first open slot, which is the one that wants it, almost
+    /// always. Returns whether there was one.
+    #[inline]
+    fn take_next(&mut self, lenders: &impl Lenders) -> bool {
+        let Some(slot) = self.posted.first_open() else {
+            return false;
+        };
+        let arrival = self.arrivals + 1;
+        let next = slot.take_next(arrival, lenders, |place| self.mail.next(place));
+        if matches!(next, Next::Nothing) {
+            return false;
+        }
+        self.arrivals = arrival;
+        match next {
+            Next::Other(packet) => self.take_other(packet, lenders),
+            _ => self.posted.close_first(),
+        }
+        true
+    }
+
+    /// Takes in a message that the first open slot does not want.
+    #[cold]
+    fn take_other(&mut self, mut packet: Packet, lenders: &impl Lenders) {
+        if self.is_unwanted(&mut packet, lenders) {
+            self.keep(self.arrivals, packet);
+        }
     }
 
     /// The same in a controlled world: only messages that need no choice are delivered to posted receives.
@@ -276,30 +316,35 @@ impl Inbox {
     }
 
     /// Posts a receive, behind all that are posted already.
+    #[inline]
     pub(crate) fn post(&mut self, want: Want, lenders: &impl Lenders) -> Rc<Slot> {
+        let (head, mask) = want.words();
+        self.post_words(head, mask, lenders)
+    }
+
+    #[inline(never)]
+    fn post_words(&mut self, head: Head, mask: Head, lenders: &impl Lenders) -> Rc<Slot> {
+        let slot = self.posted.slot(head, mask);
         if self.controlled {
-            let slot = self.posted.slot(want);
             let slot = self.posted.open(slot);
             self.take_in_controlled(lenders);
             return slot;
         }
-        let slot = self.posted.slot(want);
-        if !self.fill(&slot, lenders) {
-            return self.posted.open(slot);
-        }
-        // What lies behind its message may be for a receive that was posted before.
-        if self.has_posted() {
-            self.take_in(lenders);
-        }
+        let slot = match !self.early.is_empty() && self.fill(&slot, lenders) {
+            true => slot,
+            false => self.posted.open(slot),
+        };
+        // Once all have theirs, what follows may be for receives that are posted later, and stays where it is.
+        while self.has_posted() && self.take_next(lenders) {}
         slot
     }
 
-    /// Fills a slot with the first message that it wants, of those that have arrived. Messages behind that stay where
-    /// they are.
+    /// Fills a slot with the first message that it wants, of those that are kept.
+    #[inline(never)]
     fn fill(&mut self, slot: &Slot, lenders: &impl Lenders) -> bool {
         let want = slot.want();
         slot.fill_in_place(|place| {
-            while self.find(&want, lenders, place) || self.poll(&want, lenders, place) {
+            while self.find(&want, lenders, place) {
                 if place.make_own(lenders) {
                     return Some(self.taken);
                 }

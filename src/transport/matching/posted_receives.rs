@@ -16,16 +16,19 @@ use crate::transport::memory::packet::Packet;
 
 /// One posted receive, shared with the caller that posted it.
 pub(crate) struct Slot {
-    want: Cell<Want>,
+    /// The [words](Want::words) of what it accepts.
+    head: Cell<Head>,
+    mask: Cell<Head>,
     filled: Cell<bool>,
     /// The message in the slot, and its place in the order of arrival.
     message: RefCell<(Packet, u64)>,
 }
 
 impl Slot {
-    fn new(want: Want) -> Rc<Slot> {
+    fn new(head: Head, mask: Head) -> Rc<Slot> {
         Rc::new(Slot {
-            want: Cell::new(want),
+            head: Cell::new(head),
+            mask: Cell::new(mask),
             filled: Cell::new(false),
             message: RefCell::new((Packet::empty(), 0)),
         })
@@ -53,14 +56,36 @@ impl Slot {
         arrival.is_some()
     }
 
+    /// Lets `next` move a message into this empty slot, which keeps it if it wants it.
+    #[inline]
+    pub(in crate::transport) fn take_next(
+        &self,
+        arrival: u64,
+        lenders: &impl Lenders,
+        next: impl FnOnce(&mut Packet) -> bool,
+    ) -> Next {
+        let mut message = self.message.borrow_mut();
+        let (packet, place) = &mut *message;
+        if !next(packet) {
+            return Next::Nothing;
+        }
+        if !(self.want().accepts(packet.head) && packet.make_own(lenders)) {
+            return Next::Other(mem::replace(packet, Packet::empty()));
+        }
+        *place = arrival;
+        self.filled.set(true);
+        Next::Kept
+    }
+
     /// Its message, which stays there.
     pub(crate) fn message(&self) -> Ref<'_, Packet> {
         Ref::map(self.message.borrow(), |(packet, _)| packet)
     }
 
     /// Which messages it accepts.
+    #[inline]
     pub(crate) fn want(&self) -> Want {
-        self.want.get()
+        Want::of_words(self.head.get(), self.mask.get())
     }
 
     /// Whether its message has arrived.
@@ -79,6 +104,16 @@ impl Slot {
     pub(crate) fn take(&self) -> (Packet, u64) {
         self.message.replace((Packet::empty(), 0))
     }
+}
+
+/// What has become of the next message.
+pub(in crate::transport) enum Next {
+    /// There is none.
+    Nothing,
+    /// A slot has kept it.
+    Kept,
+    /// It is for another receive, or its sender has revoked it.
+    Other(Packet),
 }
 
 /// The result of offering a message.
@@ -109,11 +144,13 @@ impl Posted {
     }
 
     /// A slot that no receive has, or a new one: empty, and not open.
-    pub(in crate::transport) fn slot(&mut self, want: Want) -> Rc<Slot> {
+    #[inline]
+    pub(in crate::transport) fn slot(&mut self, head: Head, mask: Head) -> Rc<Slot> {
         let Some(slot) = self.spare.pop() else {
-            return Slot::new(want);
+            return Slot::new(head, mask);
         };
-        slot.want.set(want);
+        slot.head.set(head);
+        slot.mask.set(mask);
         slot.filled.set(false);
         slot
     }
@@ -126,6 +163,18 @@ impl Posted {
         }
     }
 
+    /// The first open slot.
+    #[inline]
+    pub(in crate::transport) fn first_open(&self) -> Option<&Slot> {
+        self.open.front().map(|slot| &**slot)
+    }
+
+    /// Closes the first open slot, which has been filled.
+    #[inline]
+    pub(in crate::transport) fn close_first(&mut self) {
+        self.open.pop_front();
+    }
+
     /// Opens a slot behind all others.
     pub(in crate::transport) fn open(&mut self, slot: Rc<Slot>) -> Rc<Slot> {
         self.open.push_back(slot.clone());
@@ -134,7 +183,7 @@ impl Posted {
 
     /// Whether a slot wants a message; if so, `Some(true)` where that slot accepts any source.
     pub(in crate::transport) fn wants(&self, packet: &Packet) -> Option<bool> {
-        self.first(packet).map(|want| want.source.is_none())
+        self.first(packet).map(|want| want.source().is_none())
     }
 
     /// The messages that the first open slot accepts.
@@ -146,7 +195,7 @@ impl Posted {
     /// The messages that the slots for any source accept.
     pub(in crate::transport) fn wild(&self) -> impl Iterator<Item = Want> {
         let wants = self.open.iter().map(|slot| slot.want());
-        wants.filter(|want| want.source.is_none())
+        wants.filter(|want| want.source().is_none())
     }
 
     /// Closes a slot: it takes no message any more.

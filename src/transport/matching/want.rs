@@ -6,28 +6,68 @@ use crate::transport::memory::head;
 use crate::transport::memory::head::Head;
 
 /// Which messages a receive accepts, by their heads.
+///
+/// Whole words, as of a [`Head`], so that one is copied and compared without a branch for what is left open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Want {
-    pub context: u32,
-    /// `None`: any sender.
-    pub source: Option<Rank>,
-    /// `None`: any tag.
-    pub tag: Option<u32>,
+    /// What the head of a message is compared with, and the bits of it that count.
+    head: Head,
+    mask: Head,
 }
 
 impl Want {
     /// No message has this context: a communicator uses the [first few](head::CONTEXTS) of its contexts only.
-    pub(in crate::transport) const NOTHING: Want = Want {
-        context: u32::MAX,
-        source: None,
-        tag: None,
-    };
+    pub(in crate::transport) const NOTHING: Want = Want::new(u32::MAX, None, None);
+
+    /// The messages in a context from a source, or from any, with a tag, or with any.
+    #[inline]
+    pub(crate) const fn new(context: u32, source: Option<Rank>, tag: Option<u32>) -> Want {
+        let (source, of_source) = match source {
+            Some(source) => (source, u32::MAX as Rank),
+            None => (0, 0),
+        };
+        let (tag, of_tag) = match tag {
+            Some(tag) => (tag, u32::MAX),
+            None => (0, 0),
+        };
+        Want {
+            head: Head::new(context, source, tag, 0),
+            mask: Head::new(u32::MAX, of_source, of_tag, 0),
+        }
+    }
+
+    /// Its words, which travel in registers.
+    #[inline]
+    pub(in crate::transport) fn words(&self) -> (Head, Head) {
+        (self.head, self.mask)
+    }
+
+    /// What has these [words](Self::words).
+    #[inline]
+    pub(in crate::transport) fn of_words(head: Head, mask: Head) -> Want {
+        Want { head, mask }
+    }
+
+    /// The same messages, but only those from `source`.
+    pub(in crate::transport) fn only_from(&self, source: Rank) -> Want {
+        let tag = (self.mask.tag() != 0).then(|| self.head.tag());
+        Want::new(self.context(), Some(source), tag)
+    }
+
+    #[inline]
+    pub(in crate::transport) fn context(&self) -> u32 {
+        self.head.context()
+    }
+
+    /// `None`: any sender.
+    #[inline]
+    pub(in crate::transport) fn source(&self) -> Option<Rank> {
+        (self.mask.source() != 0).then(|| self.head.source())
+    }
 
     #[inline]
     pub(in crate::transport) fn accepts(&self, head: Head) -> bool {
-        head.context() == self.context
-            && self.source.is_none_or(|source| source == head.source())
-            && self.tag.is_none_or(|tag| tag == head.tag())
+        head.equals(self.head, self.mask)
     }
 }
 

@@ -106,6 +106,25 @@ pub(in crate::transport) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8)
     }
 }
 
+/// Prefetches the first line of a place that this thread will write, and those that `bytes` more bytes reach. Nothing is
+/// accessed.
+#[inline]
+pub(super) fn prefetch_to_write<T>(place: &T, bytes: usize) {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    for line in 0..=bytes / CACHE_LINE {
+        let line = ptr::from_ref(place)
+            .cast::<u8>()
+            .wrapping_add(line * CACHE_LINE);
+        // `_mm_prefetch` for writing is a prefetch for reading where the target is plain x86-64.
+        // SAFETY: a hint for any address, which every processor of this architecture knows or ignores.
+        unsafe {
+            std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
+        }
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    let _ = (place, bytes);
+}
+
 /// Prefetches a line of a message. Nothing is read: the line may be written at this moment.
 #[inline]
 pub(super) fn prefetch(message: *const u8, line: usize) {

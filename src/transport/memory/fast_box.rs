@@ -192,6 +192,12 @@ impl Out {
         Writer::fits(data) || data.size() <= SHORT && Writer::fits_annex(data)
     }
 
+    /// Whether a message fits into a cell: if not, one that may be lent is.
+    #[inline]
+    pub(in crate::transport) fn fits(data: Elements<'_>) -> bool {
+        Writer::fits(data)
+    }
+
     /// The writing end for messages to `to`, if a cell is free.
     #[inline]
     fn free(&mut self, to: Rank) -> Option<&mut Writer> {

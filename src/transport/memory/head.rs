@@ -31,12 +31,17 @@ pub(crate) struct Head {
 
 impl Head {
     #[inline]
-    pub(crate) fn new(context: u32, source: Rank, tag: u32, print: u32) -> Self {
-        let word = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+    pub(crate) const fn new(context: u32, source: Rank, tag: u32, print: u32) -> Self {
         Head {
-            line: word(context, source as u32),
-            call: word(tag, print),
+            line: (context as u64) << 32 | (source as u32) as u64,
+            call: (tag as u64) << 32 | print as u64,
         }
+    }
+
+    /// Whether it is equal to another one in those bits that are set in `mask`.
+    #[inline]
+    pub(in crate::transport) fn equals(self, other: Head, mask: Head) -> bool {
+        (self.line ^ other.line) & mask.line | (self.call ^ other.call) & mask.call == 0
     }
 
     /// Whether the message belongs to a collective.

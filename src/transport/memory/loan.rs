@@ -93,6 +93,11 @@ impl LoanWord {
         self.0.load(Ordering::Relaxed) == ticket * STATES + REVOKED
     }
 
+    /// Whether the lender has its buffer back, or has revoked this loan.
+    pub(crate) fn is_over(&self, ticket: Ticket) -> bool {
+        self.is_settled(ticket) || self.is_revoked(ticket)
+    }
+
     /// Whether a packet with this ticket can still be claimed; a hint, only `claim` decides.
     #[inline]
     pub(crate) fn is_offered(&self, ticket: Ticket) -> bool {

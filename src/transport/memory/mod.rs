@@ -24,4 +24,5 @@ pub(crate) mod shared_call;
 pub(crate) mod shared_copies;
 pub(crate) mod shared_vectors;
 pub(crate) mod stamp;
+pub(crate) mod standing_loan;
 pub(crate) mod window;

@@ -33,7 +33,7 @@ use crossbeam_utils::CachePadded;
 use crate::op::elements::{Elements, Info, copy_bytes};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::blocks::PIECE;
-use crate::transport::memory::bytes::CACHE_LINE;
+use crate::transport::memory::bytes::{CACHE_LINE, prefetch_to_write};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
 
@@ -41,6 +41,9 @@ use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Pac
 pub(in crate::transport) const ANNEX: usize = 4096;
 /// Number of near annexes.
 const NEAR: usize = if cfg!(all(test, loom)) { 1 } else { 8 };
+/// A writer takes the lines of the cell that is this much further from its reader beforehand, as many as its message
+/// needs: the reader has left them.
+const SOON: u32 = 4;
 
 /// A ring of `CELLS` cells, a power of two, which have space for elements of `BYTES` bytes.
 pub(in crate::transport) struct Ring<const BYTES: usize, const CELLS: usize> {
@@ -293,6 +296,10 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         label: Label,
         write: impl FnOnce(&Ring<BYTES, CELLS>, *mut u8),
     ) {
+        if BYTES > EAGER_BYTES {
+            let (cell, bytes) = (self.written.wrapping_add(SOON), label.landed_bytes(info));
+            prefetch_to_write(self.ring.cell(cell), if bytes <= BYTES { bytes } else { 0 });
+        }
         let room = self.has_room() || self.look() < CELLS as u32;
         assert!(room, "a ring is full");
         let cell = self.ring.cell(self.written);

@@ -1,9 +1,12 @@
-//! A rank's access to the transport: its inbox and its counters. `send` posts and lends; the wait loop is
+//! A rank's access to the transport: its inbox and its counters. `send` posts and lends, `standing` lends for the time
+//! of a scope; the wait loop is
 //! [`progress`](super::progress).
 
 mod send;
+mod standing;
 
 pub(crate) use send::CopyTo;
+pub(crate) use standing::Loans;
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
@@ -27,6 +30,7 @@ use crate::transport::trace::recorder::Recorder;
 use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{Endpoint, Fabric};
 
+use crate::transport::port::standing::SpareLoans;
 use crate::transport::progress::started::StartedCalls;
 use crate::transport::progress::wait::{Live, Reason, SPINS, are_crowded};
 
@@ -51,6 +55,8 @@ pub(crate) struct Port {
     pub(in crate::transport) started: StartedCalls,
     /// The copies of long messages that were sent without waiting.
     pub(in crate::transport) shared_copies: RefCell<SharedCopies>,
+    /// The memory of loans that are over.
+    spare_loans: RefCell<SpareLoans>,
     /// The rank's measurements of long copies.
     pub(crate) copies: Copies,
 }
@@ -86,6 +92,7 @@ impl Port {
             lending: Cell::new(SPINS),
             started: StartedCalls::default(),
             shared_copies: RefCell::new(SharedCopies::new(ranks)),
+            spare_loans: RefCell::default(),
             copies: Copies::default(),
         }
     }
@@ -218,7 +225,7 @@ impl Port {
     /// Puts the first message that `want` accepts into `place`, if it has arrived already.
     #[inline]
     pub(crate) fn receive_now(&self, want: &Want, place: &mut Packet) -> bool {
-        if want.source.is_none() && self.fabric.is_controlled() {
+        if want.source().is_none() && self.fabric.is_controlled() {
             return false;
         }
         let mut inbox = self.inbox.borrow_mut();
@@ -277,10 +284,7 @@ impl Port {
             let source = self.chosen(Some(want)).map(|queue| queue.source);
             let mut inbox = self.inbox.borrow_mut();
             inbox.take_in(&*self.fabric);
-            let certain = Want {
-                source: Some(source.or(want.source)?),
-                ..*want
-            };
+            let certain = want.only_from(source.or(want.source())?);
             let found = inbox.poll(&certain, &*self.fabric, place);
             found.then_some(())
         })

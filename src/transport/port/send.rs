@@ -249,7 +249,7 @@ impl Port {
 
     /// Waits for a receiver for as long as it would take to copy the message and leave it there: the longer the
     /// message, the more a copy costs. The wait is shorter if receivers have mostly come too late.
-    fn stay_patient(&self, bytes: usize, look: &mut dyn FnMut() -> bool) -> bool {
+    pub(super) fn stay_patient(&self, bytes: usize, look: &mut dyn FnMut() -> bool) -> bool {
         let tried = self.lending.get().max(SPINS / 8);
         let patience = Duration::from_nanos((bytes / COPIED_IN_ONE) as u64) * tried / SPINS;
         if !PATIENT || patience < SHORT_PATIENCE {

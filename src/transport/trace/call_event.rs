@@ -41,7 +41,7 @@ pub(crate) struct CallEvent {
     pub tag: Tagged,
     /// Number of elements.
     pub count: Option<usize>,
-    /// Whether it sends without ever waiting: then it may be recorded after the send.
+    /// Whether it sends, or posts a receive, without ever waiting: then it may be recorded after that.
     pub posts: bool,
     /// The communicator's context.
     pub context: u32,

@@ -11,6 +11,9 @@
 //!   [`loan`](crate::transport::memory::loan). Elements are `Sync`, so two threads may read them at once.
 //! - *Both ends of a long loan may copy it* ([`open_into`](Packet::open_into)):
 //!   [`cooperative_copy`](crate::transport::memory::cooperative_copy) explains why they may.
+//! - *Standing* loans are claimed and settled in the same way, by a word of their own. They are borrowed by
+//!   [`with_loans`](crate::transport::port::Port::with_loans), whose frame ends only after each was settled or replaced
+//!   by a copy.
 //! - *Shared* elements are in a `Vec` behind an `Arc`: nothing writes them while a packet has a share.
 //! - Only this file reads or writes a body, and sets the kind. The rest of the packet's folder sees it through views
 //!   that name the count and the type of what they show (`as_eager`, `as_landed`, `as_copied`, `as_shared`, `as_lent`).
@@ -34,6 +37,7 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::Ticket;
 use crate::transport::memory::receipt::Receipt;
+use crate::transport::memory::standing_loan::StandingLoan;
 
 /// A message on its way.
 ///
@@ -61,6 +65,7 @@ pub(in crate::transport) union Body {
     owned: ManuallyDrop<Owned>,
     landed: ManuallyDrop<Block>,
     shared: ManuallyDrop<Shared>,
+    standing: ManuallyDrop<Standing>,
 }
 
 /// The alignment of a body, and so of the elements of an eager message.
@@ -88,6 +93,12 @@ struct Shared {
     /// Number of elements.
     count: usize,
     what: SharedVec,
+}
+
+/// What is lent by a loan of its own.
+pub(super) struct Standing {
+    pub(super) lent: Lent,
+    pub(super) loan: Arc<StandingLoan>,
 }
 
 /// Elements in a `Vec`, or one value.
@@ -206,6 +217,23 @@ impl Packet {
         Self::new(head, info, PacketKind::SHARED, 0, Body { shared })
     }
 
+    /// A message whose elements are lent until `loan` is settled or replaced by a copy.
+    pub(in crate::transport) fn standing(
+        head: Head,
+        data: Elements<'_>,
+        ticket: Ticket,
+        loan: Arc<StandingLoan>,
+    ) -> Packet {
+        let lent = Lent {
+            data: data.first(),
+            count: data.len(),
+            ticket,
+        };
+        let standing = ManuallyDrop::new(Standing { lent, loan });
+        let body = Body { standing };
+        Self::new(head, data.info(), PacketKind::STANDING, 0, body)
+    }
+
     /// A message that is one owned value, moved.
     pub(crate) fn value<V: Send + 'static>(head: Head, value: V) -> Packet {
         let (info, body) = (Info::of_value::<V>(), Self::owned(1, Box::new(value)));
@@ -318,6 +346,13 @@ impl Packet {
         Some(unsafe { ManuallyDrop::take(&mut self.body.shared) }.what)
     }
 
+    /// What a standing loan lends, as [`as_lent`](Self::as_lent).
+    #[inline]
+    pub(super) fn as_standing(&self) -> Option<&Standing> {
+        // SAFETY: the kind says that this field was written.
+        (self.kind == PacketKind::STANDING).then(|| unsafe { &*self.body.standing })
+    }
+
     /// What is lent: [`count`](Self::count) elements of the type [`info`](Self::info), borrowed as the head says.
     #[inline]
     pub(super) fn as_lent(&self) -> Option<Lent> {
@@ -345,6 +380,12 @@ impl Packet {
     /// Drops what it owns.
     #[inline]
     fn clear(&mut self) {
+        if self.kind.owns_something() {
+            self.clear_owned();
+        }
+    }
+
+    fn clear_owned(&mut self) {
         if self.is_owned() {
             drop(self.take_owned());
         } else if self.kind == PacketKind::LANDED {
@@ -353,6 +394,10 @@ impl Packet {
             unsafe { ManuallyDrop::drop(&mut self.body.landed) };
         } else if self.kind == PacketKind::SHARED {
             drop(self.take_shared());
+        } else if self.kind == PacketKind::STANDING {
+            self.kind = PacketKind::EMPTY;
+            // SAFETY: the kind said that this field was written, and no longer says so.
+            unsafe { ManuallyDrop::drop(&mut self.body.standing) };
         }
     }
 
@@ -371,6 +416,7 @@ impl Packet {
             // SAFETY: the kind says that this field was written.
             PacketKind::COPIED => Some(unsafe { &self.body.owned }.count),
             PacketKind::LENT => self.as_lent().map(|lent| lent.count),
+            PacketKind::STANDING => self.as_standing().map(|standing| standing.lent.count),
             // SAFETY: the kind says that this field was written.
             PacketKind::SHARED => Some(unsafe { &self.body.shared }.count),
             _ => None,

@@ -15,6 +15,17 @@ impl PacketKind {
     pub(super) const LANDED: PacketKind = PacketKind(5);
     /// Elements in a `Vec` that their sender may keep too.
     pub(super) const SHARED: PacketKind = PacketKind(6);
+    /// Elements that their sender has lent, until it leaves a copy of them.
+    pub(super) const STANDING: PacketKind = PacketKind(7);
+
+    /// Whether the field has to be dropped.
+    #[inline]
+    pub(super) fn owns_something(self) -> bool {
+        !matches!(
+            self,
+            PacketKind::EAGER | PacketKind::LENT | PacketKind::EMPTY
+        )
+    }
 
     #[inline]
     pub(super) fn bits(self) -> u64 {

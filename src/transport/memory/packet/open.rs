@@ -3,17 +3,19 @@
 //! # Why this is sound
 //!
 //! What `body` returns holds as many elements as it says, of the type that it says; [`Packet::open_elements`] compares
-//! that type before anything is shown. Lent elements are shown only between the claim of the loan and its settling.
+//! that type before anything is shown. Lent elements are shown only between the claim of the loan and its settling;
+//! where a standing loan cannot be claimed, its copy is shown.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 
-use super::body::{BODY_ALIGN, Lent, Packet};
+use super::body::{BODY_ALIGN, Lent, Packet, Standing};
 use super::label::EAGER_BYTES;
 use crate::op::Element;
 use crate::op::elements::{Elements, Info};
 use crate::transport::memory::bytes::landed;
 use crate::transport::memory::lenders::{Lenders, Settle};
+use crate::transport::memory::loan::LoanWord;
 
 /// Space for the largest eager message, aligned for any element that fits into it: an element that is not zero-sized is
 /// at least as large as its alignment.
@@ -55,7 +57,13 @@ impl Packet {
             return Some(unsafe { self.land(info, eager, arrived) });
         }
         if let Some(lent) = self.as_lent() {
-            return self.borrow(info, lent, lenders, arrived);
+            let word = lenders.word(self.source());
+            return word
+                .claim(lent.ticket)
+                .then(|| self.show_claimed(info, lent, word, lenders, arrived));
+        }
+        if let Some(standing) = self.as_standing() {
+            return self.open_standing(info, standing, lenders, arrived);
         }
         if let Some(pad) = self.as_landed() {
             // SAFETY: there are `count` elements of this type, whose alignment is at most that of a piece, or which
@@ -98,20 +106,32 @@ impl Packet {
         arrived(unsafe { landed(landing.0.as_ptr().cast(), count, info) })
     }
 
-    /// Claims what is lent, shows it and settles.
-    #[inline]
-    fn borrow<R>(
+    /// Claims what a standing loan lends, shows it and settles; otherwise shows its copy.
+    fn open_standing<R>(
         &self,
         info: &'static Info,
-        lent: Lent,
+        Standing { lent, loan }: &Standing,
         lenders: &(impl Lenders + ?Sized),
         arrived: impl FnOnce(Elements<'_>) -> R,
     ) -> Option<R> {
-        let source = self.source();
-        let word = lenders.word(source);
-        if !word.claim(lent.ticket) {
-            return None;
+        if loan.word().claim(lent.ticket) {
+            return Some(self.show_claimed(info, *lent, loan.word(), lenders, arrived));
         }
+        let copy = loan.take_copy()?;
+        info.shown(&*copy).map(arrived)
+    }
+
+    /// Shows what is lent, and settles. The loan was claimed by `word`.
+    #[inline]
+    fn show_claimed<R>(
+        &self,
+        info: &'static Info,
+        lent: Lent,
+        word: &LoanWord,
+        lenders: &(impl Lenders + ?Sized),
+        arrived: impl FnOnce(Elements<'_>) -> R,
+    ) -> R {
+        let source = self.source();
         let _settle = Settle {
             word,
             ticket: lent.ticket,
@@ -119,8 +139,6 @@ impl Packet {
         };
         // SAFETY: the claim succeeded, so the lender keeps `count` elements of this type (`open_elements` has compared
         // the types) at `data` borrowed until `_settle` drops, which is after `arrived`.
-        Some(arrived(unsafe {
-            Elements::from_raw(lent.data, lent.count, info)
-        }))
+        arrived(unsafe { Elements::from_raw(lent.data, lent.count, info) })
     }
 }

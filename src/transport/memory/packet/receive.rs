@@ -18,7 +18,12 @@ impl Packet {
 
     /// Receives the message for a caller that will open it later: from here on it stays where it is, its sender is
     /// free, and it cannot be revoked. `false`: it has been revoked.
-    pub(crate) fn make_own(&mut self, lenders: &dyn Lenders) -> bool {
+    #[inline]
+    pub(crate) fn make_own(&mut self, lenders: &impl Lenders) -> bool {
+        !(self.is_lent() || self.is_owned()) || self.take_over(lenders)
+    }
+
+    fn take_over(&mut self, lenders: &dyn Lenders) -> bool {
         if self.is_lent() {
             let copy = |elements: Elements<'_>| Packet::copy_of(self.head, elements);
             let copy = self.open_elements(self.info(), lenders, copy);

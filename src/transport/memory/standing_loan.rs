@@ -1,0 +1,59 @@
+//! A loan that its lender does not revoke but replaces by a copy: *offered → claimed → settled*, or *offered → replaced*.
+//!
+//! A message that is started within a scope travels as a pointer into the sender's buffer, as that of a blocking send
+//! ([`loan`](super::loan)) does. But other messages follow before it is received, so a copy cannot be sent after it: it
+//! would arrive behind them. Instead, the packet stays where it is, and a sender that wants to leave puts a copy beside
+//! the word, where the receiver finds it. So such a packet never dies, and its receiver may open it at any time.
+//!
+//! The word is that of a loan, *replaced* being its *revoked*: exactly one of claim and replacement succeeds. The copy is
+//! there before the word says so; the lock around it orders the two ends, and is taken only for a replacement.
+
+use std::sync::Arc;
+
+use crate::op::elements::SharedVec;
+use crate::sync::Mutex;
+use crate::transport::memory::loan::{LoanWord, Ticket};
+
+/// What lender and borrower share of one loan.
+pub(crate) struct StandingLoan {
+    word: LoanWord,
+    copy: Mutex<Option<SharedVec>>,
+}
+
+impl StandingLoan {
+    pub(in crate::transport) fn new() -> Arc<StandingLoan> {
+        Arc::new(StandingLoan {
+            word: LoanWord::new(),
+            copy: Mutex::new(None),
+        })
+    }
+
+    /// The word, to claim and settle by.
+    #[inline]
+    pub(in crate::transport) fn word(&self) -> &LoanWord {
+        &self.word
+    }
+
+    /// The borrower takes the copy, after its claim has failed.
+    #[cold]
+    pub(in crate::transport) fn take_copy(&self) -> Option<SharedVec> {
+        self.copy.lock().take()
+    }
+
+    /// The lender leaves a copy and takes its buffer back; `false`: the buffer is being read, or has been.
+    pub(in crate::transport) fn replace(
+        &self,
+        ticket: Ticket,
+        copy: impl FnOnce() -> SharedVec,
+    ) -> bool {
+        if !self.word.is_offered(ticket) {
+            return false;
+        }
+        *self.copy.lock() = Some(copy());
+        let ours = self.word.revoke(ticket);
+        if !ours {
+            *self.copy.lock() = None;
+        }
+        ours
+    }
+}

@@ -1,0 +1,160 @@
+//! The loans of a scope: a rank lends the buffers of several started sends at once, and waits for no receiver.
+//!
+//! - [`Port::with_loans`] returns only when each of its loans was settled or [replaced by a
+//!   copy](crate::transport::memory::standing_loan), also by unwinding. [`Loans`] never leave its frame, so they cannot
+//!   be forgotten, and what they have borrowed outlives them. `packet` relies on that.
+//! - The lender of a claimed loan waits for its borrower, which copies and settles, also while unwinding.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::Arc;
+
+use crate::Rank;
+use crate::op::elements::Elements;
+use crate::transport::memory::fast_box::Out;
+use crate::transport::memory::head::Head;
+use crate::transport::memory::loan::Ticket;
+use crate::transport::memory::packet::Packet;
+use crate::transport::memory::standing_loan::StandingLoan;
+use crate::transport::port::{CopyTo, Port};
+
+/// Maximum number of loans that are kept for later ones.
+const KEPT: usize = 128;
+
+/// Loans that are over, for later ones. Their packets may still refer to them.
+#[derive(Default)]
+pub(in crate::transport) struct SpareLoans(VecDeque<Arc<StandingLoan>>);
+
+impl SpareLoans {
+    /// The loan that ended longest ago, if its packet is gone, or a new one.
+    fn take(&mut self) -> Arc<StandingLoan> {
+        let oldest = self.0.pop_front();
+        let free = oldest.filter(|loan| Arc::strong_count(loan) == 1);
+        free.unwrap_or_else(StandingLoan::new)
+    }
+
+    fn keep(&mut self, loan: Arc<StandingLoan>) {
+        if self.0.len() < KEPT {
+            self.0.push_back(loan);
+        }
+    }
+}
+
+/// The buffers that a rank has lent within a scope.
+pub(crate) struct Loans<'a, 'env> {
+    port: &'a Port,
+    open: RefCell<Vec<Open<'env>>>,
+}
+
+struct Open<'env> {
+    loan: Arc<StandingLoan>,
+    ticket: Ticket,
+    to: Rank,
+    data: Elements<'env>,
+}
+
+impl Open<'_> {
+    fn is_settled(&self) -> bool {
+        self.loan.word().is_settled(self.ticket)
+    }
+}
+
+impl Port {
+    /// Runs `during`, which may lend what outlives this call. Returns only when no rank can read that any more.
+    pub(crate) fn with_loans<'env, R>(&self, during: impl FnOnce(&Loans<'_, 'env>) -> R) -> R {
+        during(&Loans {
+            port: self,
+            open: RefCell::default(),
+        })
+    }
+
+    /// Whether a message to `to` may be lent: its receiver reads this rank's memory, and may be at work meanwhile.
+    fn may_lend_to(&self, to: Rank) -> bool {
+        to != self.me && !self.crowded() && !self.has_one_path_to(to)
+    }
+}
+
+impl<'env> Loans<'_, 'env> {
+    /// Sends a borrowed message, and never waits: a short one as a copy, otherwise lent for as long as these loans last.
+    /// Returns whether the receiver had not ended before.
+    #[inline]
+    pub(crate) fn send(&self, to: Rank, head: Head, data: Elements<'env>) -> bool {
+        let sent = Out::fits(data).then(|| self.port.send_by_fast_box(to, head, data, false));
+        match sent.flatten() {
+            Some(there) => there,
+            None => self.send_elsewhere(to, head, data),
+        }
+    }
+
+    #[inline(never)]
+    fn send_elsewhere(&self, to: Rank, head: Head, data: Elements<'env>) -> bool {
+        if Packet::fits(data) || !self.port.may_lend_to(to) {
+            return self.port.send_copy(to, head, data, CopyTo::Kept);
+        }
+        let packet = self.lend(to, head, data);
+        self.port.post(to, packet, data.size())
+    }
+
+    /// Lends a message to `to` for as long as these loans last.
+    pub(in crate::transport) fn lend(&self, to: Rank, head: Head, data: Elements<'env>) -> Packet {
+        let loan = self.port.spare_loans.borrow_mut().take();
+        let ticket = loan.word().offer();
+        let packet = Packet::standing(head, data, ticket, loan.clone());
+        self.open.borrow_mut().push(Open {
+            loan,
+            ticket,
+            to,
+            data,
+        });
+        packet
+    }
+
+    /// Gives the receivers a moment to read what is lent.
+    pub(crate) fn settle(&self) {
+        let open = self.open.borrow();
+        let Some(last) = open.last() else {
+            return;
+        };
+        // The others' words stay with their receivers until the last is read.
+        let mut look = || {
+            self.port.progress();
+            let are_settled = last.is_settled() && open.iter().all(Open::is_settled);
+            are_settled.then_some(())
+        };
+        if self.port.spin(&self.port.lending, &mut look).is_none() {
+            let bytes = open.iter().map(|one| one.data.size()).sum();
+            self.port.stay_patient(bytes, &mut || look().is_some());
+        }
+    }
+
+    /// Ends a loan: leaves a copy, or waits until the receiver has read the message.
+    fn end(&self, open: Open<'_>) {
+        let Open {
+            loan,
+            ticket,
+            to,
+            data,
+        } = open;
+        let copy = || self.port.shared_copies.borrow_mut().copy(data);
+        if !loan.word().is_settled(ticket) && !loan.replace(ticket, copy) {
+            self.port.wait_settled(to, loan.word(), ticket);
+        }
+        if !loan.word().is_over(ticket) {
+            // A read of freed memory would be worse than the end of the process.
+            std::process::abort();
+        }
+        self.port.spare_loans.borrow_mut().keep(loan);
+    }
+}
+
+impl Drop for Loans<'_, '_> {
+    fn drop(&mut self) {
+        // A panic in here would end the borrow of the others.
+        let abort = crate::unwind::AbortOnDrop;
+        for open in mem::take(self.open.get_mut()) {
+            self.end(open);
+        }
+        mem::forget(abort);
+    }
+}
