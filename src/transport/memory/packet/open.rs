@@ -12,6 +12,7 @@ use super::body::{BODY_ALIGN, Lent, Packet};
 use super::label::EAGER_BYTES;
 use crate::op::Element;
 use crate::op::elements::{Elements, Info};
+use crate::op::vectors::shown;
 use crate::transport::memory::bytes::landed;
 use crate::transport::memory::lenders::{Lenders, Settle};
 
@@ -64,7 +65,7 @@ impl Packet {
             return Some(arrived(elements));
         }
         if let Some(shared) = self.as_shared() {
-            return info.shown(&**shared).map(arrived);
+            return shown(info, &**shared).map(arrived);
         }
         if !self.accept(lenders) {
             return None;
