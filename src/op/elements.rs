@@ -103,10 +103,7 @@ impl Info {
     /// The elements in a `Vec` of this type; `None` if it is something else.
     #[inline]
     pub(crate) fn shown<'a>(&self, vector: &'a dyn Any) -> Option<Elements<'a>> {
-        let shown = self.vectors.as_ref().and_then(|make| (make.shown)(vector));
-        #[cfg(feature = "mpi")]
-        let shown = shown.or_else(|| super::plain::shown(self, vector));
-        shown
+        self.vectors.as_ref().and_then(|make| (make.shown)(vector))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use super::elements::{Elements, SharedVec};
+use super::elements::{Elements, Info, SharedVec};
 
 /// A copy of elements in a `Vec` of their type.
 pub(crate) fn vector_of_copies(elements: Elements<'_>) -> Box<dyn Any + Send> {
@@ -22,4 +22,12 @@ pub(crate) fn shared_copy(elements: Elements<'_>) -> SharedVec {
 pub(crate) fn refill(vector: &mut dyn Any, elements: Elements<'_>) -> bool {
     let make = elements.info().vectors();
     make.is_some_and(|make| (make.refilled)(vector, elements))
+}
+
+/// The elements of a vector, or of a message from another process, if they are of this type.
+pub(crate) fn shown<'a>(info: &'static Info, vector: &'a dyn Any) -> Option<Elements<'a>> {
+    let shown = info.shown(vector);
+    #[cfg(feature = "mpi")]
+    let shown = shown.or_else(|| super::plain::shown(info, vector));
+    shown
 }

@@ -30,7 +30,7 @@ use super::label::{EAGER_BYTES, Label};
 use crate::Rank;
 use crate::op::Element;
 use crate::op::elements::{Elements, Info, SharedVec, copy_bytes};
-use crate::op::vectors::vector_of_copies;
+use crate::op::vectors::{shown, vector_of_copies};
 use crate::transport::memory::blocks::{Block, Piece};
 use crate::transport::memory::bytes::{Octet, copied_bytes};
 use crate::transport::memory::head::Head;
@@ -211,7 +211,7 @@ impl Packet {
     ///
     /// If they are of another type.
     pub(crate) fn shared(head: Head, info: &'static Info, what: SharedVec) -> Packet {
-        let count = info.shown(&*what).map(|elements| elements.len());
+        let count = shown(info, &*what).map(|elements| elements.len());
         let count = count.expect("a vector of elements of this type");
         let shared = ManuallyDrop::new(Shared { count, what });
         Self::new(head, info, PacketKind::SHARED, 0, Body { shared })

@@ -13,6 +13,7 @@ use super::body::{BODY_ALIGN, Lent, Packet, Standing};
 use super::label::EAGER_BYTES;
 use crate::op::Element;
 use crate::op::elements::{Elements, Info};
+use crate::op::vectors::shown;
 use crate::transport::memory::bytes::landed;
 use crate::transport::memory::lenders::{Lenders, Settle};
 use crate::transport::memory::loan::LoanWord;
@@ -72,7 +73,7 @@ impl Packet {
             return Some(arrived(elements));
         }
         if let Some(shared) = self.as_shared() {
-            return info.shown(&**shared).map(arrived);
+            return shown(info, &**shared).map(arrived);
         }
         if !self.accept(lenders) {
             return None;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::body::Packet;
 use super::kind::PacketKind;
 use crate::op::elements::{Elements, Info, SharedVec};
+use crate::op::vectors::shown;
 use crate::op::{Element, copied};
 use crate::transport::memory::lenders::Lenders;
 
@@ -106,6 +107,6 @@ fn unshared<T: Element>(shared: SharedVec) -> Option<Vec<T>> {
     match shared.downcast::<Vec<T>>() {
         Ok(shared) => Some(Arc::try_unwrap(shared).unwrap_or_else(|shared| copied(&shared))),
         // In memory of another make.
-        Err(other) => Info::of::<T>().shown(&*other)?.typed().map(copied),
+        Err(other) => shown(Info::of::<T>(), &*other)?.typed().map(copied),
     }
 }
