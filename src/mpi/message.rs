@@ -116,6 +116,6 @@ mod tests {
             assert_eq!(message.bytes().as_ptr() as usize % WORD, 0);
             assert!(message.capacity() >= length);
         }
-        assert_eq!(Message::room(40).bytes(), []);
+        assert!(Message::room(40).bytes().is_empty());
     }
 }
