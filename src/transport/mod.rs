@@ -2,7 +2,8 @@
 //!
 //! - [`packet`](memory::packet): one message, which is eager, lent or owned
 //! - [`head`](memory::head): the envelope of a packet; [`lend`](memory::lend) and [`loan`](memory::loan): the guards
-//!   around lent memory, and the word that decides which rank may access it
+//!   around lent memory, and the word that decides which rank may access it;
+//!   [`standing_loan`](memory::standing_loan): the same for a sender that does not wait, and leaves a copy instead
 //! - [`cooperative_copy`](memory::cooperative_copy): sender and receiver of a long loan copy it together;
 //!   [`copy_claims`](memory::copy_claims): the words by which they share the work
 //! - [`receipt`](memory::receipt): the acknowledgement of a message whose sender waits until it is received;

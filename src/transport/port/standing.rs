@@ -131,13 +131,17 @@ impl<'env> Loans<'_, 'env> {
     /// Ends a loan: leaves a copy, or waits until the receiver has read the message.
     fn end(&self, open: Open<'_>) {
         let Open {
-            loan,
+            mut loan,
             ticket,
             to,
             data,
         } = open;
         let copy = || self.port.shared_copies.borrow_mut().copy(data);
-        if !loan.word().is_settled(ticket) && !loan.replace(ticket, copy) {
+        if !loan.word().is_settled(ticket) && !StandingLoan::take_back(&mut loan, ticket) {
+            if loan.replace(ticket, copy) {
+                // Not kept: its packet alone has the copy, which is freed with it.
+                return;
+            }
             self.port.wait_settled(to, loan.word(), ticket);
         }
         if !loan.word().is_over(ticket) {

@@ -16,7 +16,8 @@
 //!   by a copy.
 //! - *Shared* elements are in a `Vec` behind an `Arc`: nothing writes them while a packet has a share.
 //! - Only this file reads or writes a body, and sets the kind. The rest of the packet's folder sees it through views
-//!   that name the count and the type of what they show (`as_eager`, `as_landed`, `as_copied`, `as_shared`, `as_lent`).
+//!   that name the count and the type of what they show (`as_eager`, `as_landed`, `as_copied`, `as_shared`, `as_lent`,
+//!   `as_standing`).
 //! - A packet has no destructor that matters: one that stays queued for ever leaks at most memory.
 #![allow(unsafe_code)]
 
