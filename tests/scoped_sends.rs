@@ -94,6 +94,14 @@ fn scope_left<'env>(
     }
 }
 
+/// Starts to send each message to rank 1, with tags from 0.
+fn send_all<'scope, 'env>(scope: &'scope Scope<'scope, 'env>, data: &'env [Spoiled]) -> Result<()> {
+    for (tag, one) in (0..).zip(data) {
+        scope.isend(1, tag, one)?;
+    }
+    Ok(())
+}
+
 #[test]
 fn a_late_receiver_gets_what_the_buffer_held_in_the_scope() {
     for leave in [Leave::AtItsEnd, Leave::ByAnError, Leave::ByAPanic] {
@@ -105,10 +113,7 @@ fn a_late_receiver_gets_what_the_buffer_held_in_the_scope() {
                         let data: Vec<_> = (0..3)
                             .map(|seed| Spoiled::new(message(seed, length)))
                             .collect();
-                        scope_left(comm, leave, |s| {
-                            let send = |(tag, one)| s.isend(1, tag, one).map(drop);
-                            (0..).zip(&data).try_for_each(send)
-                        });
+                        scope_left(comm, leave, |s| send_all(s, &data));
                         drop(data);
                         has_left.wait();
                     } else {
@@ -207,7 +212,7 @@ fn windows_of_random_lengths_are_received_whole() {
 #[test]
 fn a_receiver_that_dies_lets_the_sender_go() {
     for length in LENGTHS {
-        for received in 0..4 {
+        for received in 0..4u32 {
             let report = alone(&format!("{length}, {received}"), || {
                 World::new(2).run_each(|comm| {
                     if comm.rank() == 1 {
@@ -226,16 +231,13 @@ fn a_receiver_that_dies_lets_the_sender_go() {
                         let data: Vec<_> = (0..4)
                             .map(|seed| Spoiled::new(message(seed, length)))
                             .collect();
-                        comm.scope(|s| {
-                            let send = |(tag, one)| s.isend(1, tag, one).map(drop);
-                            (0..).zip(&data).try_for_each(send)
-                        })?;
+                        comm.scope(|s| send_all(s, &data))?;
                     }
                     Ok(())
                 })
             });
             assert!(
-                matches!(report.outcomes[1], Outcome::Panicked(..)),
+                matches!(report.outcomes[1], Outcome::Panicked { .. }),
                 "{report:?}"
             );
             let culprit = |error: &Error| error.culprit() == Some(1);
