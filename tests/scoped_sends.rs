@@ -210,6 +210,32 @@ fn windows_of_random_lengths_are_received_whole() {
 }
 
 #[test]
+fn a_discarded_message_lets_the_sender_go() {
+    for length in LENGTHS {
+        for late in [false, true] {
+            let has_left = Barrier::new(2);
+            let run = |comm: &Comm| {
+                if comm.rank() == 0 {
+                    let data = [0, 1, 2].map(|seed| Spoiled::new(message(seed, length)));
+                    comm.scope(|s| send_all(s, &data))?;
+                }
+                if late {
+                    has_left.wait();
+                }
+                if comm.rank() == 1 {
+                    assert_eq!(comm.discard(0, 0)?.count, length);
+                    assert_eq!(comm.discard(Source::Any, Tag::Any)?.tag, 1);
+                    assert!(comm.recv::<u64>(0, 2)?.0 == message(2, length));
+                }
+                Ok(())
+            };
+            let case = format!("{length}, late {late}");
+            alone(&case, || World::new(2).strict().run(run)).unwrap();
+        }
+    }
+}
+
+#[test]
 fn a_receiver_that_dies_lets_the_sender_go() {
     for length in LENGTHS {
         for received in 0..4u32 {

@@ -120,3 +120,17 @@ fn a_receiver_that_drops_the_packet_lets_the_lender_go() {
         });
     });
 }
+
+#[test]
+fn a_receiver_that_refuses_lets_the_lender_go() {
+    explore(None, || {
+        let between = Between::new();
+        world(2, move |port| match port.me {
+            0 => between.lend(port, 1),
+            _ => {
+                let refused = between.take().map(|mut one| one.refuse(&*port.fabric));
+                assert!(refused.is_none_or(|refused| refused.is_some()));
+            }
+        });
+    });
+}

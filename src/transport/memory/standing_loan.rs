@@ -1,5 +1,4 @@
 //! A loan that its lender does not revoke but replaces by a copy: *offered → claimed → settled*, or *offered → replaced*.
-//! (Or *offered → revoked*, once its packet was dropped unread.)
 //!
 //! A message that is started within a scope travels as a pointer into the sender's buffer, as that of a blocking send
 //! ([`loan`](super::loan)) does. But other messages follow before it is received, so a copy cannot be sent after it: it
@@ -39,12 +38,6 @@ impl StandingLoan {
     #[cold]
     pub(in crate::transport) fn take_copy(&self) -> Option<SharedVec> {
         self.copy.lock().take()
-    }
-
-    /// The lender takes its buffer back if the packet was dropped, so that no rank can claim the loan any more. `false`:
-    /// the packet is there, or its receiver has claimed the loan.
-    pub(in crate::transport) fn take_back(this: &mut Arc<StandingLoan>, ticket: Ticket) -> bool {
-        Arc::get_mut(this).is_some() && this.word.revoke(ticket)
     }
 
     /// The lender leaves a copy and takes its buffer back; `false`: the buffer is being read, or has been.

@@ -131,13 +131,13 @@ impl<'env> Loans<'_, 'env> {
     /// Ends a loan: leaves a copy, or waits until the receiver has read the message.
     fn end(&self, open: Open<'_>) {
         let Open {
-            mut loan,
+            loan,
             ticket,
             to,
             data,
         } = open;
         let copy = || self.port.shared_copies.borrow_mut().copy(data);
-        if !loan.word().is_settled(ticket) && !StandingLoan::take_back(&mut loan, ticket) {
+        if !loan.word().is_settled(ticket) {
             if loan.replace(ticket, copy) {
                 // Not kept: its packet alone has the copy, which is freed with it.
                 return;

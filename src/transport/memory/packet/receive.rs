@@ -3,12 +3,13 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use super::body::Packet;
+use super::body::{Packet, Standing};
 use super::kind::PacketKind;
 use crate::op::elements::{Elements, Info, SharedVec};
 use crate::op::vectors::shown;
 use crate::op::{Element, copied};
 use crate::transport::memory::lenders::Lenders;
+use crate::transport::memory::loan::{LoanWord, Ticket};
 
 impl Packet {
     /// Whether it holds nothing, or nothing any more.
@@ -76,16 +77,27 @@ impl Packet {
     /// Settles the message unread, and returns what it owned, to be dropped by the caller. `None` as in
     /// [`open`](Self::open).
     pub(crate) fn refuse(&mut self, lenders: &impl Lenders) -> Option<Option<Box<dyn Any + Send>>> {
+        if let Some(Standing { lent, loan }) = self.as_standing() {
+            // If it cannot be claimed, its copy goes with the packet.
+            self.settle_unread(loan.word(), lent.ticket, lenders);
+            return Some(None);
+        }
         let Some(lent) = self.as_lent() else {
             return self.accept(lenders).then(|| self.take_owned());
         };
         let word = lenders.word(self.source());
-        if !word.claim(lent.ticket) {
-            return None;
+        self.settle_unread(word, lent.ticket, lenders)
+            .then_some(None)
+    }
+
+    /// Claims and settles a loan; `false`: its lender has left.
+    fn settle_unread(&self, word: &LoanWord, ticket: Ticket, lenders: &impl Lenders) -> bool {
+        let claimed = word.claim(ticket);
+        if claimed {
+            word.settle(ticket);
+            lenders.settled(self.source());
         }
-        word.settle(lent.ticket);
-        lenders.settled(self.source());
-        Some(None)
+        claimed
     }
 
     /// Takes out the elements as a vector, without a copy if the packet owns them. `None` as in [`open`](Self::open).
