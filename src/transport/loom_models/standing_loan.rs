@@ -4,7 +4,8 @@
 //! The lent memory is a loom cell, as in `loan`. The packet is handed over by release and acquire, as every packet: its
 //! word was made with it. The loans of a scope, the packet and the sleep of the lender are the real ones.
 //!
-//! Checked by hand: with a lender that does not wait for a claimed loan the accesses race.
+//! Checked by hand: with a lender that does not wait for a claimed loan the accesses race. With a receiver that does not
+//! claim before it reads, it reads outside of the loan.
 
 use std::sync::Mutex;
 
