@@ -33,7 +33,7 @@ fn receive(comm: &Comm, how: usize, from: Rank, tag: u32, length: usize) -> Resu
         0 => return Ok(comm.recv(from, tag)?.0),
         1 => _ = comm.recv_into(from, tag, &mut buf)?,
         2 => return Ok(comm.irecv(from, tag)?.wait()?.0),
-        3 => _ = comm.scope(|s| s.irecv_into(from, tag, &mut buf).map(drop))?,
+        3 => comm.scope(|s| s.irecv_into(from, tag, &mut buf).map(drop))?,
         4 => return comm.probe_matched(from, tag)?.recv(),
         5 => {
             assert_eq!(comm.probe(from, tag)?.count, length);

@@ -5,7 +5,8 @@
 //! word was made with it. The loans of a scope, the packet and the sleep of the lender are the real ones.
 //!
 //! Checked by hand: with a lender that does not wait for a claimed loan the accesses race. With a receiver that does not
-//! claim before it reads, it reads outside of the loan.
+//! claim before it reads, it reads outside of the loan. With a `replace` that leaves the copy after the word says so, a
+//! receiver finds neither the buffer nor the copy.
 
 use std::sync::Mutex;
 
