@@ -110,19 +110,25 @@ pub(in crate::transport) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8)
 /// accessed.
 #[inline]
 pub(super) fn prefetch_to_write<T>(place: &T, bytes: usize) {
+    let place = ptr::from_ref(place).cast::<u8>();
+    prefetch_line_to_write(place);
+    let mut line = CACHE_LINE;
+    while line <= bytes {
+        prefetch_line_to_write(place.wrapping_add(line));
+        line += CACHE_LINE;
+    }
+}
+
+#[inline]
+fn prefetch_line_to_write(line: *const u8) {
+    // `_mm_prefetch` for writing is a prefetch for reading where the target is plain x86-64.
     #[cfg(all(target_arch = "x86_64", not(miri)))]
-    for line in 0..=bytes / CACHE_LINE {
-        let line = ptr::from_ref(place)
-            .cast::<u8>()
-            .wrapping_add(line * CACHE_LINE);
-        // `_mm_prefetch` for writing is a prefetch for reading where the target is plain x86-64.
-        // SAFETY: a hint for any address, which every processor of this architecture knows or ignores.
-        unsafe {
-            std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
-        }
+    // SAFETY: a hint for any address, which every processor of this architecture knows or ignores.
+    unsafe {
+        std::arch::asm!("prefetchw [{}]", in(reg) line, options(nostack, preserves_flags, readonly));
     }
     #[cfg(not(all(target_arch = "x86_64", not(miri))))]
-    let _ = (place, bytes);
+    let _ = line;
 }
 
 /// Prefetches a line of a message. Nothing is read: the line may be written at this moment.

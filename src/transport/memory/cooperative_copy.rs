@@ -42,7 +42,22 @@ impl Packet {
     /// # Panics
     ///
     /// If it holds more elements than `to` has, or elements of another type.
+    #[inline]
     pub(crate) fn open_into<T: Element>(
+        &self,
+        lenders: &(impl Lenders + ?Sized),
+        taker: &impl Taker,
+        to: &mut [T],
+    ) -> Option<()> {
+        match self.copy_eager(to) {
+            true => Some(()),
+            false => self.open_any_into(lenders, taker, to),
+        }
+    }
+
+    /// [`open_into`](Self::open_into) of any packet.
+    #[inline(never)]
+    fn open_any_into<T: Element>(
         &self,
         lenders: &(impl Lenders + ?Sized),
         taker: &impl Taker,

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use super::body::{BODY_ALIGN, Lent, Packet, Standing};
 use super::label::EAGER_BYTES;
 use crate::op::Element;
-use crate::op::elements::{Elements, Info};
+use crate::op::elements::{Elements, Info, copy_bytes};
 use crate::op::vectors::shown;
 use crate::transport::memory::bytes::landed;
 use crate::transport::memory::lenders::{Lenders, Settle};
@@ -81,6 +81,23 @@ impl Packet {
         self.as_copied()
             .and_then(|vector| info.shown(vector))
             .map(arrived)
+    }
+
+    /// Copies the elements of an eager message to the front of `to`, the most frequent way of receiving one. `false`: it
+    /// is no such message of this type, or has more elements.
+    #[inline]
+    pub(in crate::transport) fn copy_eager<T: Element>(&self, to: &mut [T]) -> bool {
+        let Some(eager) = self.as_eager() else {
+            return false;
+        };
+        let count = self.short_count();
+        if !self.holds_elements(Info::of::<T>()) || count > to.len() {
+            return false;
+        }
+        let (to, from) = (to.as_mut_ptr().cast(), eager.as_ptr().cast());
+        // SAFETY: the packet holds `count` elements of this type, as just compared, and `to` has space for them.
+        unsafe { copy_bytes(to, from, count * size_of::<T>()) };
+        true
     }
 
     /// Shows the elements inside the packet: in place if they are aligned there, otherwise in an aligned copy.
