@@ -6,6 +6,7 @@ use crate::Rank;
 use crate::error::{Error, ErrorKind, Result};
 use crate::op::Element;
 use crate::op::elements::Info;
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
 /// The ranks from which a receive accepts messages.
@@ -134,12 +135,22 @@ impl fmt::Debug for Status {
 impl Status {
     #[inline]
     pub(crate) fn of(packet: &Packet, source: Rank) -> Self {
+        Status::of_head(
+            packet.head,
+            source,
+            packet.count().unwrap_or(1),
+            packet.info(),
+        )
+    }
+
+    #[inline]
+    pub(crate) fn of_head(head: Head, source: Rank, count: usize, info: &'static Info) -> Self {
         Status {
             source,
-            tag: packet.head.tag(),
-            count: packet.count().unwrap_or(1),
-            mark: packet.head.print(),
-            info: packet.info(),
+            tag: head.tag(),
+            count,
+            mark: head.print(),
+            info,
         }
     }
 }
@@ -155,10 +166,15 @@ pub(crate) fn show(packet: &Packet) -> String {
 
 #[inline]
 pub(crate) fn is_of<T: Element>(packet: &Packet) -> Result<()> {
-    if packet.holds_elements(Info::of::<T>()) {
+    is_of_type(packet, Info::of::<T>())
+}
+
+#[inline]
+pub(crate) fn is_of_type(packet: &Packet, info: &'static Info) -> Result<()> {
+    if packet.holds_elements(info) {
         Ok(())
     } else {
-        Err(wrong_type(packet, std::any::type_name::<T>()))
+        Err(wrong_type(packet, info.name()))
     }
 }
 

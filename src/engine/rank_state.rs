@@ -67,6 +67,15 @@ impl Core {
         self.tick()
     }
 
+    /// The number of the next operation of this rank, if it can begin without more ado: outside of operators and of
+    /// unwinding, not after an operation that failed because of other ranks, and without a fault.
+    #[inline]
+    pub(crate) fn next_unhindered(&self) -> Option<u64> {
+        let count = self.port.begun() + 1;
+        let free = !thread::panicking() && !unwind::is_marked(self.depth.get());
+        (free && count < self.limit.get()).then_some(count)
+    }
+
     /// Whether this is inside an operator that was called while its thread was this rank already.
     pub(crate) fn in_operator(&self) -> bool {
         unwind::depth() > self.depth.get()

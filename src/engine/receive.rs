@@ -2,20 +2,27 @@
 //! or leave it first in its queue.
 
 use std::fmt;
+use std::mem;
 use std::panic::Location;
 use std::time::Instant;
 
 use super::Comm;
-use super::envelope::{Source, Status, Tag};
+use super::envelope::{Source, Status, Tag, has_room, is_of_type};
+use super::rank_state::Core;
 use crate::Rank;
 use crate::error::{Result, Site};
+use crate::op::Element;
+use crate::op::elements::ElementsMut;
 use crate::transport::CommShared;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::matching::receive_buffer::{Arrived, ReceiveBuffer};
 use crate::transport::matching::want::Want;
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::progress::wait::Reason;
 use crate::transport::trace::call_event::{CallEvent, Peer, Tagged};
+use crate::transport::trace::words::OnComm;
 
 /// One receiving call: what it accepts and how it prints.
 #[derive(Clone, Copy)]
@@ -85,13 +92,23 @@ pub(crate) fn receive(
 /// The status of a message on a communicator.
 #[inline]
 pub(crate) fn status_in(comm: &CommShared, packet: &Packet) -> Status {
-    Status::of(packet, member_of(comm, packet))
+    Status::of(packet, member_of(comm, packet.head))
 }
 
 #[inline]
-fn member_of(comm: &CommShared, packet: &Packet) -> Rank {
-    let source = packet.source();
+fn member_of(comm: &CommShared, head: Head) -> Rank {
+    let source = head.source();
     comm.members.member(source).unwrap_or(source)
+}
+
+/// Copies the elements of a message into the first ones of a buffer of the same type, which has space for them. `None`:
+/// its sender has revoked the loan of them.
+pub(crate) type Store = fn(ElementsMut<'_>, &Packet, &Core) -> Option<()>;
+
+/// The [`Store`] for elements of type `T`.
+pub(crate) fn store<T: Element>(into: ElementsMut<'_>, packet: &Packet, core: &Core) -> Option<()> {
+    let into = into.typed::<T>().expect("a buffer of this type");
+    packet.open_into(&*core.port.fabric, &core.port, into)
 }
 
 /// Empties `place` after its sender has retracted the message.
@@ -134,7 +151,7 @@ impl Comm {
     /// member.
     #[inline]
     pub(crate) fn member(&self, packet: &Packet) -> Rank {
-        member_of(&self.shared, packet)
+        member_of(&self.shared, packet.head)
     }
 
     /// Runs a receive from beginning to end.
@@ -177,6 +194,90 @@ impl Comm {
         }
     }
 
+    /// Runs a receive into a buffer from beginning to end, compiled once for all types. It is recorded before it waits.
+    #[inline(never)]
+    pub(crate) fn receive_into(
+        &self,
+        call: &Receive,
+        elements: ElementsMut<'_>,
+        store: Store,
+    ) -> Result<Status> {
+        let event = || CallEvent {
+            posts: true,
+            ..call.describe()
+        };
+        let show = || call.to_string();
+        let mut into = ReceiveBuffer {
+            elements,
+            head: Head::default(),
+            count: 0,
+        };
+        self.recorded(&event, &show, || {
+            self.check_source(call)?;
+            self.take_into(call, &mut into, store, &|| {
+                let context = self.shared.context;
+                let call = &event;
+                self.core
+                    .port
+                    .recorder
+                    .settle(&OnComm { call, context }, &show);
+            })
+        })?;
+        let source = member_of(&self.shared, into.head);
+        let info = into.elements.info();
+        Ok(Status::of_head(into.head, source, into.count, info))
+    }
+
+    /// Takes the first message that matches into a buffer, or leaves it where it was if it does not fit. `waits` runs
+    /// before this waits for one.
+    #[inline]
+    fn take_into(
+        &self,
+        call: &Receive,
+        into: &mut ReceiveBuffer<'_>,
+        store: Store,
+        waits: &dyn Fn(),
+    ) -> Result<()> {
+        let (port, want) = (&self.core.port, self.want(call));
+        let mut packet = Packet::empty();
+        loop {
+            let arrived = match port.receive_into_now(&want, into, &mut packet) {
+                Some(arrived) => arrived,
+                None => {
+                    waits();
+                    self.wait_into(call, &want, into, &mut packet)?
+                }
+            };
+            if matches!(arrived, Arrived::Copied) || self.store(&mut packet, into, store)? {
+                port.recorder.received(into.head);
+                return Ok(());
+            }
+        }
+    }
+
+    /// Stores the elements of a message in a buffer, or leaves the message in its queue if they do not fit. `false`: its
+    /// sender has revoked the loan meanwhile, and the same message comes again.
+    fn store(
+        &self,
+        packet: &mut Packet,
+        into: &mut ReceiveBuffer<'_>,
+        store: Store,
+    ) -> Result<bool> {
+        let (info, room) = (into.elements.info(), into.elements.len());
+        let fits = is_of_type(packet, info).and_then(|()| has_room(packet, room));
+        if let Err(error) = fits {
+            let packet = mem::replace(packet, Packet::empty());
+            self.core.port.inbox().put_back(packet);
+            return Err(error);
+        }
+        (into.head, into.count) = (packet.head, packet.count().unwrap_or(1));
+        let stored = store(into.elements.reborrow(), packet, &self.core).is_some();
+        if !stored {
+            clear(packet);
+        }
+        Ok(stored)
+    }
+
     /// The messages that a call accepts.
     #[inline]
     pub(crate) fn want(&self, call: &Receive) -> Want {
@@ -206,7 +307,25 @@ impl Comm {
     // it.
     #[inline(never)]
     pub(crate) fn wait_for(&self, call: &Receive, want: &Want, place: &mut Packet) -> Result<()> {
-        let reason = Reason {
+        self.waiting(call, |reason| self.core.port.receive(want, reason, place))
+    }
+
+    /// The same for a receive into a buffer.
+    fn wait_into(
+        &self,
+        call: &Receive,
+        want: &Want,
+        into: &mut ReceiveBuffer<'_>,
+        place: &mut Packet,
+    ) -> Result<Arrived> {
+        let port = &self.core.port;
+        self.waiting(call, |reason| port.receive_into(want, reason, into, place))
+    }
+
+    /// Hands `wait` the reason for which the call waits.
+    #[inline]
+    fn waiting<R>(&self, call: &Receive, wait: impl FnOnce(&Reason<'_>) -> R) -> R {
+        wait(&Reason {
             call: &|| call.to_string(),
             site: call.site,
             needs: &|| call.needs(&self.shared.members),
@@ -217,7 +336,6 @@ impl Comm {
             deadline: call.deadline,
             choice: None,
             needs_buffer: false,
-        };
-        self.core.port.receive(want, &reason, place)
+        })
     }
 }

@@ -7,13 +7,14 @@
 //! Checked by hand: the models fail with the release of a turn or of the read count relaxed, or the acquire of either;
 //! with a turn that is stored before the content, or a count before the content is read; with a cell that is written
 //! while one more packet is unread than there are cells; with turns that do not say which packet it is; with a label
-//! that loses its count or its kind; with a near annex that is used while as many packets as there are near ones are
+//! that loses its count or its kind; with a count that is stored before a message is copied to a buffer, or
+//! for one that does not suit; with a near annex that is used while as many packets as there are near ones are
 //! unread, or with one far annex for all cells.
 
 use loom::thread;
 
 use super::explore;
-use crate::op::elements::Elements;
+use crate::op::elements::{Elements, ElementsMut};
 use crate::transport::lanes::slot::{PairEnd, ends};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Nobody;
@@ -46,13 +47,33 @@ fn take(number: u32, count: usize, mut look: impl FnMut(&mut Packet) -> bool) {
     check(&place, number, count);
 }
 
-/// A stream of messages, the next of which is posted as soon as a cell is free. Longer ones land.
-fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
+/// Takes message `number` into a buffer, however long it has to wait for it.
+fn take_into<const BYTES: usize>(reader: &mut Reader<BYTES, CELLS>, number: u32, count: usize) {
+    let mut buf = vec![u32::MAX; count + 1];
+    let taken = loop {
+        let accepts = |found| found == head(number);
+        match reader.take_into(&mut ElementsMut::of(&mut buf), accepts) {
+            Some(taken) => break taken,
+            None => thread::yield_now(),
+        }
+    };
+    assert_eq!(taken, (head(number), count));
+    assert_eq!(buf[..count], vec![number; count]);
+    assert_eq!(buf[count], u32::MAX);
+}
+
+/// A stream of messages, the next of which is posted as soon as a cell is free. Longer ones land. `take` takes message
+/// `number` of so many elements.
+fn stream_to<const BYTES: usize>(
+    packets: u32,
+    count: fn(u32) -> usize,
+    take: fn(&mut Reader<BYTES, CELLS>, u32, usize),
+) {
     explore(Some(3), move || {
         let (mut writer, mut reader): (Writer<BYTES, CELLS>, Reader<BYTES, CELLS>) = ring(packets);
         let reader = thread::spawn(move || {
             for number in 0..4 {
-                take(number, count(number), |place| reader.take(place));
+                take(&mut reader, number, count(number));
             }
             assert!(reader.is_empty());
         });
@@ -69,6 +90,52 @@ fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
         }
         reader.join().unwrap();
         assert!(writer.ring().is_empty());
+    });
+}
+
+/// The same, with packets.
+fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
+    stream_to::<BYTES>(packets, count, |reader, number, count| {
+        take(number, count, |place| reader.take(place));
+    });
+}
+
+#[test]
+fn a_stream_is_copied_to_buffers_before_it_is_overwritten() {
+    stream_to::<LONGER>(
+        0,
+        |number| [1, 12, 3, 16][number as usize],
+        |reader, number, count| match number {
+            2 => take(number, count, |place| reader.take(place)),
+            _ => take_into(reader, number, count),
+        },
+    );
+}
+
+#[test]
+fn a_message_that_does_not_suit_stays_where_it_is() {
+    explore(None, || {
+        let (mut writer, mut reader): (Writer<LONGER, CELLS>, Reader<LONGER, CELLS>) = ring(0);
+        let reader = thread::spawn(move || {
+            let (mut short, mut other) = ([0_u32; 2], [0_u64; 3]);
+            let any = |_: Head| true;
+            for _ in 0..2 {
+                assert_eq!(
+                    reader.take_into(&mut ElementsMut::of(&mut short), any),
+                    None
+                );
+                assert_eq!(
+                    reader.take_into(&mut ElementsMut::of(&mut other), any),
+                    None
+                );
+                let none = |found: Head| found != head(0);
+                let mut buf = [0_u32; 3];
+                assert_eq!(reader.take_into(&mut ElementsMut::of(&mut buf), none), None);
+            }
+            take_into(&mut reader, 0, 3);
+        });
+        writer.post(head(0), Elements::of(&[0_u32; 3]));
+        reader.join().unwrap();
     });
 }
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use crossbeam_channel::Receiver;
 
+use crate::op::elements::ElementsMut;
 use crate::transport::memory::fast_box::{FastBox, In};
+use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
 /// The mailbox, as its rank sees it.
@@ -55,7 +57,24 @@ impl<M: Mail> Incoming<M> {
         self.fast_box.take(place) || mailed && self.mail.take(place)
     }
 
-    /// The same, for a caller that keeps the message.
+    /// Copies the next message into a buffer, as [`In::take_into`] does, if it is in the fast box: what is in the mailbox
+    /// comes after that.
+    #[inline]
+    pub(in crate::transport) fn next_into(
+        &mut self,
+        into: &mut ElementsMut<'_>,
+        accepts: impl FnOnce(Head) -> bool,
+    ) -> Option<(Head, usize)> {
+        self.fast_box.take_into(into, accepts)
+    }
+
+    /// Whether there is nothing to take now.
+    #[inline]
+    pub(in crate::transport) fn is_empty(&self) -> bool {
+        self.fast_box.is_empty() && self.mail.is_empty()
+    }
+
+    /// [`next`](Self::next) for a caller that keeps the message.
     pub(in crate::transport) fn pop(&mut self) -> Option<Packet> {
         let mut place = Packet::empty();
         self.next(&mut place).then_some(place)

@@ -11,6 +11,7 @@ use crate::Rank;
 use crate::sort;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::posted_receives::{Next, Offered, Posted, Slot};
+use crate::transport::matching::receive_buffer::{Arrived, ReceiveBuffer};
 use crate::transport::matching::want::{QueueId, Want};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Lenders;
@@ -128,6 +129,30 @@ impl Inbox {
             }
         }
         false
+    }
+
+    /// [`poll`](Self::poll) for a receive into a buffer: copies a short message there without a packet.
+    #[inline]
+    pub(crate) fn poll_into(
+        &mut self,
+        want: &Want,
+        lenders: &impl Lenders,
+        into: &mut ReceiveBuffer<'_>,
+        place: &mut Packet,
+    ) -> Option<Arrived> {
+        if !self.controlled && self.posted.is_empty() {
+            let accepts = |head| want.accepts(head);
+            if let Some((head, count)) = self.mail.next_into(&mut into.elements, accepts) {
+                self.arrivals += 1;
+                self.taken = self.arrivals;
+                (into.head, into.count) = (head, count);
+                return Some(Arrived::Copied);
+            }
+            if self.mail.is_empty() {
+                return None;
+            }
+        }
+        self.poll(want, lenders, place).then_some(Arrived::Packet)
     }
 
     /// Whether no posted receive wants the message that has just arrived, and it was not revoked. Otherwise `place` is

@@ -3,4 +3,5 @@
 pub(crate) mod incoming;
 pub(crate) mod mailbox;
 pub(crate) mod posted_receives;
+pub(crate) mod receive_buffer;
 pub(crate) mod want;

@@ -32,7 +32,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_utils::CachePadded;
 
 use crate::Rank;
-use crate::op::elements::Elements;
+use crate::op::elements::{Elements, ElementsMut};
 use crate::sync::{AtomicU32, Mutex, Ordering};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
@@ -144,6 +144,25 @@ impl In {
         }
     }
 
+    /// Copies the next message into a buffer, as [`Reader::take_into`] does.
+    #[inline]
+    pub(in crate::transport) fn take_into(
+        &mut self,
+        into: &mut ElementsMut<'_>,
+        accepts: impl FnOnce(Head) -> bool,
+    ) -> Option<(Head, usize)> {
+        self.reader.as_mut()?.take_into(into, accepts)
+    }
+
+    /// Whether there is nothing to take.
+    #[inline]
+    pub(in crate::transport) fn is_empty(&self) -> bool {
+        match &self.reader {
+            Some(reader) => reader.is_empty(),
+            None => self.fast_box.ring.get().is_none(),
+        }
+    }
+
     /// Takes the reading end, which lies there since the fast box was first taken.
     #[cold]
     fn find_reader(&mut self) -> bool {
@@ -198,6 +217,16 @@ impl Out {
         Writer::fits(data)
     }
 
+    /// The writing end for a short message to `to` that lies in its cell, if one is free.
+    #[inline]
+    pub(in crate::transport) fn free_for(
+        &mut self,
+        to: Rank,
+        data: Elements<'_>,
+    ) -> Option<&mut Writer> {
+        self.free(to).filter(|_| Writer::fits(data))
+    }
+
     /// The writing end for messages to `to`, if a cell is free.
     #[inline]
     fn free(&mut self, to: Rank) -> Option<&mut Writer> {
@@ -246,14 +275,19 @@ impl Out {
         Ok(())
     }
 
-    /// Looks how much was read, if it is time for that. Called after a post, when no rank waits for this one.
+    /// Prepares the next posts after one of `bytes` bytes, when no rank waits for this one: looks how much was read, if
+    /// it is time for that. In a `row` of messages without a receive between them it also prefetches the lines of a later
+    /// one: between two ranks that answer each other that only takes time.
     #[inline]
-    pub(in crate::transport) fn look(&mut self) {
+    pub(in crate::transport) fn prepare(&mut self, bytes: usize, row: bool) {
         const HALF: u32 = CELLS as u32 / 2;
-        if let Some((.., writer)) = &mut self.taken
-            && writer.unread() > HALF
-            && writer.unread().is_multiple_of(LOOKS)
-        {
+        let Some((.., writer)) = &mut self.taken else {
+            return;
+        };
+        if row {
+            writer.prefetch(bytes);
+        }
+        if writer.unread() > HALF && writer.unread().is_multiple_of(LOOKS) {
             writer.look();
         }
     }

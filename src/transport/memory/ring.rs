@@ -30,7 +30,7 @@ use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 
-use crate::op::elements::{Elements, Info, copy_bytes};
+use crate::op::elements::{Elements, ElementsMut, Info, copy_bytes};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::blocks::PIECE;
 use crate::transport::memory::bytes::{CACHE_LINE, prefetch_to_write};
@@ -41,9 +41,8 @@ use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Pac
 pub(in crate::transport) const ANNEX: usize = 4096;
 /// Number of near annexes.
 const NEAR: usize = if cfg!(all(test, loom)) { 1 } else { 8 };
-/// A writer takes the lines of the cell that is this much further from its reader beforehand, as many as its message
-/// needs: the reader has left them.
-const SOON: u32 = 4;
+/// A writer takes the lines of the cell that is this much further from its reader beforehand: the reader has left them.
+const SOON: u32 = 3;
 
 /// A ring of `CELLS` cells, a power of two, which have space for elements of `BYTES` bytes.
 pub(in crate::transport) struct Ring<const BYTES: usize, const CELLS: usize> {
@@ -216,6 +215,13 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         self.unread() < CELLS as u32
     }
 
+    /// Takes the lines of a later cell from the reader, as many as a message of `bytes` bytes needs there.
+    #[inline]
+    pub(in crate::transport) fn prefetch(&self, bytes: usize) {
+        let cell = self.ring.cell(self.written.wrapping_add(SOON));
+        prefetch_to_write(cell, if bytes <= BYTES { bytes } else { 0 });
+    }
+
     /// Number of packets that have not been read by now.
     #[cold]
     #[inline]
@@ -230,7 +236,7 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
     /// # Panics
     ///
     /// If it does not [fit](Self::fits), or if no cell is free.
-    #[inline]
+    #[inline(always)]
     pub(in crate::transport) fn post(&mut self, head: Head, data: Elements<'_>) {
         assert!(Self::fits(data), "a long message in a short packet");
         self.write(head, data.info(), Label::of(data), |_, body| {
@@ -288,7 +294,7 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
     }
 
     /// Writes the next cell; `write` writes its body, or its annex.
-    #[inline]
+    #[inline(always)]
     fn write(
         &mut self,
         head: Head,
@@ -296,10 +302,6 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         label: Label,
         write: impl FnOnce(&Ring<BYTES, CELLS>, *mut u8),
     ) {
-        if BYTES > EAGER_BYTES {
-            let (cell, bytes) = (self.written.wrapping_add(SOON), label.landed_bytes(info));
-            prefetch_to_write(self.ring.cell(cell), if bytes <= BYTES { bytes } else { 0 });
-        }
         let room = self.has_room() || self.look() < CELLS as u32;
         assert!(room, "a ring is full");
         let cell = self.ring.cell(self.written);
@@ -351,10 +353,49 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
                 }
             }
         });
+        self.count_read();
+        true
+    }
+
+    /// Copies the next message to the front of `into`, if its elements lie in its cell, are of the type of `into`, for
+    /// which they are not too many, and `accepts` its head. Returns its head and the number of its elements.
+    #[inline]
+    pub(in crate::transport) fn take_into(
+        &mut self,
+        into: &mut ElementsMut<'_>,
+        accepts: impl FnOnce(Head) -> bool,
+    ) -> Option<(Head, usize)> {
+        let cell = self.ring.cell(self.read);
+        // Acquire: pairs with the release in `write`.
+        let there = cell.turn.load(Ordering::Acquire);
+        if there >> Label::BITS != turn(self.read) >> Label::BITS {
+            return None;
+        }
+        let taken = cell.content.with(|content| {
+            let content = content.cast::<Content<BYTES>>();
+            // SAFETY: as in `take`. The label says that so many elements of this type lie in the body, and `into` has
+            // space for them.
+            unsafe {
+                let (head, info) = ((*content).head, (*content).info);
+                let count = Label::from_bits(there).elements_in(BYTES, info)?;
+                if !info.is(into.info()) || count > into.len() || !accepts(head) {
+                    return None;
+                }
+                let body = (&raw const (*content).body).cast();
+                copy_bytes(into.first(), body, count * info.size());
+                Some((head, count))
+            }
+        })?;
+        self.count_read();
+        Some(taken)
+    }
+
+    /// Counts the next packet as read.
+    #[inline]
+    fn count_read(&mut self) {
         self.read = self.read.wrapping_add(1);
         // Release: pairs with the acquire in `look`.
         self.ring.read.store(self.read, Ordering::Release);
-        true
     }
 
     /// Copies a message from the annex of the next cell, whose body this is, into `place`.
@@ -386,6 +427,7 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
     }
 
     /// Whether there is nothing to take.
+    #[inline]
     pub(in crate::transport) fn is_empty(&self) -> bool {
         self.ring.lacks(self.read)
     }

@@ -20,6 +20,7 @@ use crate::transport::communicator::call_log::CallLog;
 use crate::transport::deadlock::choice::{Eligible, Sought};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::mailbox::Inbox;
+use crate::transport::matching::receive_buffer::{Arrived, ReceiveBuffer};
 use crate::transport::matching::want::QueueId;
 use crate::transport::matching::want::Want;
 use crate::transport::memory::fast_box::Out;
@@ -46,6 +47,8 @@ pub(crate) struct Port {
     /// Whether everything kept here has gone back to the endpoint.
     pub(in crate::transport) has_left: Cell<bool>,
     pub(in crate::transport) fast_box: RefCell<Out>,
+    /// Whether the rank has sent since its last blocking receive: what it sends next is one of a row.
+    row: Cell<bool>,
     pub(in crate::transport) parker: Parker,
     pub(crate) recorder: Recorder,
     pub(in crate::transport) spins: Cell<u32>,
@@ -86,6 +89,7 @@ impl Port {
             inbox,
             has_left: Cell::new(false),
             fast_box: RefCell::new(Out::new(me)),
+            row: Cell::new(false),
             parker,
             recorder,
             spins: Cell::new(SPINS),
@@ -228,6 +232,7 @@ impl Port {
         if want.source().is_none() && self.fabric.is_controlled() {
             return false;
         }
+        self.row.set(false);
         let mut inbox = self.inbox.borrow_mut();
         inbox.find(want, &*self.fabric, place) || inbox.poll(want, &*self.fabric, place)
     }
@@ -250,6 +255,46 @@ impl Port {
         self.wait(reason, || {
             inbox.poll(want, &*self.fabric, place).then_some(())
         })
+    }
+
+    /// [`receive_now`](Self::receive_now) for a receive into a buffer.
+    #[inline]
+    pub(crate) fn receive_into_now(
+        &self,
+        want: &Want,
+        into: &mut ReceiveBuffer<'_>,
+        place: &mut Packet,
+    ) -> Option<Arrived> {
+        if want.source().is_none() && self.fabric.is_controlled() {
+            return None;
+        }
+        self.row.set(false);
+        let mut inbox = self.inbox.borrow_mut();
+        match inbox.find(want, &*self.fabric, place) {
+            true => Some(Arrived::Packet),
+            false => inbox.poll_into(want, &*self.fabric, into, place),
+        }
+    }
+
+    /// [`receive`](Self::receive) into a buffer, right after [`receive_into_now`](Self::receive_into_now) returned
+    /// `None`.
+    pub(crate) fn receive_into(
+        &self,
+        want: &Want,
+        reason: &Reason<'_>,
+        into: &mut ReceiveBuffer<'_>,
+        place: &mut Packet,
+    ) -> Result<Arrived> {
+        if self.fabric.is_controlled() {
+            return self
+                .receive_controlled(want, reason, place)
+                .map(|()| Arrived::Packet);
+        }
+        if self.has_started() {
+            return self.wait(reason, || self.receive_into_now(want, into, place));
+        }
+        let mut inbox = self.inbox.borrow_mut();
+        self.wait(reason, || inbox.poll_into(want, &*self.fabric, into, place))
     }
 
     /// Whether the world is controlled: a chooser decides which message comes first.

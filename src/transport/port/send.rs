@@ -53,6 +53,33 @@ impl Port {
         Ok((meanwhile()?, there))
     }
 
+    /// Sends a short message through the fast box, if nothing stands in its way, as operation number `count` of this rank:
+    /// everything that the receiver need not wait for comes after the post. Returns whether it did; if not, nothing has
+    /// happened.
+    #[inline]
+    pub(crate) fn send_at_once(
+        &self,
+        to: Rank,
+        head: Head,
+        data: Elements<'_>,
+        count: u64,
+    ) -> bool {
+        let (endpoint, mut fast_box) = (&*self.fabric.endpoints[to], self.fast_box.borrow_mut());
+        let Some(writer) = fast_box.free_for(to, data) else {
+            return false;
+        };
+        // The mailbox last, see `fast_box`.
+        if endpoint.sleeper.is_gone(self.fabric.run()) || !endpoint.mail.is_empty() {
+            return false;
+        }
+        self.begin(count);
+        writer.post(head, data);
+        endpoint.sleeper.rouse();
+        fast_box.prepare(data.size(), self.row.replace(true));
+        self.count(data.size());
+        true
+    }
+
     /// Sends a copy of elements, and never waits. Returns whether the receiver had not ended before.
     pub(crate) fn send_copy(&self, to: Rank, head: Head, data: Elements<'_>, copy: CopyTo) -> bool {
         if let Some(there) = self.send_by_fast_box(to, head, data, true) {
@@ -95,7 +122,7 @@ impl Port {
         };
         if fast_box.post(to, head, data, may_not_wait, is_empty) {
             endpoint.sleeper.rouse();
-            fast_box.look();
+            fast_box.prepare(bytes, self.row.replace(true));
             self.recorder.has_sent(to);
             self.count(bytes);
             return Some(there);
@@ -140,7 +167,7 @@ impl Port {
         match fast_box.post_packet(to, packet, || endpoint.mail.is_empty()) {
             Ok(()) => {
                 endpoint.sleeper.rouse();
-                fast_box.look();
+                fast_box.prepare(0, self.row.replace(true));
                 there
             }
             Err(packet) => {

@@ -13,10 +13,10 @@ use crate::transport::memory::head::Head;
 use crate::transport::trace::call_event::{CallEvent, Known};
 use crate::transport::trace::clock::Clock;
 use crate::transport::trace::course::{Course, Last};
-use crate::transport::trace::event_ring::DEPTH;
+use crate::transport::trace::event_ring::{DEPTH, NOTES};
 use crate::transport::trace::operation::Progress;
 use crate::transport::trace::record::{Event, Record};
-use crate::transport::trace::words::DescribeCall;
+use crate::transport::trace::words::{DescribeCall, Words};
 
 /// What distinguishes calls: the addresses of their source line, their verb and their element type. The same call may
 /// have several such keys; then it is in the list several times.
@@ -131,18 +131,53 @@ impl Recorder {
         token
     }
 
+    /// Records a send to a rank from its beginning to its end, which was posted already. Not while this traces.
+    #[inline]
+    pub(crate) fn has_sent_at_once(
+        &self,
+        to: Rank,
+        call: &impl DescribeCall,
+        show: &dyn Fn() -> String,
+    ) {
+        let Some(record) = &self.record else {
+            return;
+        };
+        let number = self.begun.get() + 1;
+        self.begun.set(number);
+        let course = Course {
+            sent: 1,
+            received: 0,
+            last: Last::to(to),
+        };
+        self.write_to_ring(record, number, course.notes(Progress::Done), call, show);
+    }
+
     /// Records the operation that the rank is inside.
     #[inline(never)]
     fn write(&self, call: &impl DescribeCall, show: &dyn Fn() -> String, progress: Progress) {
         let Some(record) = &self.record else {
             return;
         };
+        let notes = self.course.get().notes(progress);
+        let words = self.write_to_ring(record, self.inside.get(), notes, call, show);
+        self.trace(|time| Event::Begin { words, time });
+    }
+
+    /// Writes an operation to the flight recorder's ring. Returns its arguments.
+    #[inline]
+    fn write_to_ring(
+        &self,
+        record: &Record,
+        number: u64,
+        notes: [u64; NOTES],
+        call: &impl DescribeCall,
+        show: &dyn Fn() -> String,
+    ) -> Words {
         let words = call.words(|event| self.known(record, event, show));
         if let Some(ring) = &record.ring {
-            let fixed = words.begun_at(self.now());
-            ring.write(self.inside.get(), fixed, self.course.get().notes(progress));
+            ring.write(number, words.begun_at(self.now()), notes);
         }
-        self.trace(|time| Event::Begin { words, time });
+        words
     }
 
     /// Records the operation that the rank is inside, if that was deferred: the rank is about to wait.
@@ -198,6 +233,12 @@ impl Recorder {
     #[inline]
     pub(in crate::transport) fn is_used(&self) -> bool {
         self.begun.get() > 0
+    }
+
+    /// Whether messages are traced.
+    #[inline]
+    pub(crate) fn traces(&self) -> bool {
+        self.traces
     }
 
     /// Whether anything is recorded.

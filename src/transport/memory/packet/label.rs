@@ -49,6 +49,19 @@ impl Label {
         }
     }
 
+    /// Number of elements of a short message whose elements lie in a cell with space for `bytes` bytes; `None` for any
+    /// other packet.
+    #[inline]
+    pub(in crate::transport) fn elements_in(
+        self,
+        bytes: usize,
+        info: &'static Info,
+    ) -> Option<usize> {
+        let short = matches!(self.kind(), PacketKind::EAGER | PacketKind::LANDED);
+        let count = self.count() as usize;
+        (short && count * info.size() <= bytes).then_some(count)
+    }
+
     #[inline]
     pub(super) fn kind(self) -> PacketKind {
         PacketKind::from_bits(self.0 >> 32)
