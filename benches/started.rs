@@ -1,4 +1,5 @@
-//! Started collectives beside the blocking ones, two ranks, in one run and in turn. `cargo bench --bench started`.
+//! Started collectives beside the blocking ones, two ranks, in one run and in turn. `cargo bench --bench started`, or
+//! some groups of rows by their names: `cargo bench --bench started -- alone overlap`.
 //!
 //! ```text
 //! alone        start ┃ wait                      beside the blocking call
@@ -7,6 +8,7 @@
 //! window       64 messages in a scope: isend ┃ irecv_into, beside 64 blocking ones, one message
 //! overlap      late ▶ start ┃ compute, with progress() every 20 us ┃ wait
 //!              beside: compute ┃ the blocking call, of ranks that come together
+//!              and:    compute ┃ copy as many elements, fold as many: what no started call can hide
 //! ```
 
 mod common;
@@ -30,12 +32,23 @@ const COMPUTES: Duration = Duration::from_millis(1);
 const LATE: u64 = 500_000;
 const EVERY: Duration = Duration::from_micros(20);
 
+/// A group of rows: its name, what measures it, and the number of rounds.
+type Group = (&'static str, fn(Effort), usize);
+
 fn main() {
-    let test = std::env::args().any(|arg| arg == "--test");
+    let named: Vec<String> = std::env::args().skip(1).collect();
+    let test = named.iter().any(|arg| arg == "--test");
     let effort = |rounds: usize| Effort {
         rounds: if test { 1 } else { rounds },
         pieces: test.then_some(1),
     };
+    let groups: [Group; 5] = [
+        ("alone", alone, 41),
+        ("persistent", by_persistent, 41),
+        ("halo", halos, 41),
+        ("window", windows, 41),
+        ("overlap", overlap, 21),
+    ];
     println!("{}", machine());
     row(
         "iall_reduce",
@@ -45,42 +58,67 @@ fn main() {
         "bound",
         "verdict",
     );
+    let all = !groups
+        .iter()
+        .any(|(name, ..)| named.iter().any(|arg| arg == name));
+    for (name, group, rounds) in groups {
+        if all || named.iter().any(|arg| arg == name) {
+            group(effort(rounds));
+        }
+    }
+}
+
+fn alone(effort: Effort) {
     for length in [1, 128, 1024, 8192, 131_072] {
         let ours = |times| timed(|comm| started(comm, length, times));
         let theirs = |times| timed(|comm| blocking(comm, length, times));
-        let compared = compare(effort(41), &ours, &theirs);
+        let compared = compare(effort, &ours, &theirs);
         let name = format!("alone, {} bytes", 8 * length);
         match length {
             1 => print(&name, "blocking", ALONE, &compared),
             _ => show(&name, "blocking", &compared),
         }
     }
+}
+
+fn by_persistent(effort: Effort) {
     let ours = |times| timed(|comm| persistent(comm, times));
     let theirs = |times| timed(|comm| started(comm, 1, times));
-    let compared = compare(effort(41), &ours, &theirs);
+    let compared = compare(effort, &ours, &theirs);
     print("persistent, 8 bytes", "plain", 1.0, &compared);
+}
+
+fn halos(effort: Effort) {
     for length in [1, 1024, 131_072] {
         let ours = |times| timed(|comm| persistent_halo(comm, length, times));
         let theirs = |times| timed(|comm| blocking_halo(comm, length, times));
         let name = format!("persistent halo, {} bytes", 8 * length);
-        show(&name, "blocking", &compare(effort(41), &ours, &theirs));
+        show(&name, "blocking", &compare(effort, &ours, &theirs));
     }
     let ours = |times| timed(|comm| persistent_halo(comm, 1, times));
     let theirs = |times| timed(|comm| started_halo(comm, times));
-    let compared = compare(effort(41), &ours, &theirs);
-    show("persistent halo, 8 bytes", "plain", &compared);
+    let compared = compare(effort, &ours, &theirs);
+    print("persistent halo, 8 bytes", "plain", 1.0, &compared);
+}
+
+fn windows(effort: Effort) {
     for length in [1, 128, 512, 8192, 32_768] {
         let ours = |times| timed(|comm| window(comm, length, times));
         let theirs = |times| timed(|comm| in_a_row(comm, length, times));
         let name = format!("window, {} bytes", 8 * length);
-        show(&name, "blocking", &compare(effort(41), &ours, &theirs));
+        show(&name, "blocking", &compare(effort, &ours, &theirs));
     }
+}
+
+fn overlap(effort: Effort) {
     for length in [8192, 65_536, 524_288] {
         let ours = |times| timed(|comm| overlapping(comm, length, times));
         let theirs = |times| timed(|comm| in_turn(comm, length, times));
-        let compared = compare(effort(21), &ours, &theirs);
+        let compared = compare(effort, &ours, &theirs);
         let name = format!("overlap, {} KiB", length / 128);
         print(&name, "in turn", OVERLAP, &compared);
+        let theirs = |times| timed(|comm| copying(comm, length, times));
+        show(&name, "copied, folded", &compare(effort, &ours, &theirs));
     }
 }
 
@@ -268,5 +306,21 @@ fn in_turn(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
         spent += begin.elapsed();
     }
     assert!(v.iter().all(|&one| one == 1));
+    Ok(spent)
+}
+
+/// What each rank does itself in a started call of two: it copies its vector, and folds another one.
+fn copying(comm: &Comm, length: usize, times: u64) -> Result<Duration> {
+    let (mut v, mut sent) = (vector(comm, length), vector(comm, length));
+    let mut spent = Duration::ZERO;
+    for _ in 0..times {
+        comm.barrier()?;
+        let begin = Instant::now();
+        compute(|| Ok(()))?;
+        sent.copy_from_slice(&v);
+        op::reduce_local(&sent, &mut v, op::Max);
+        spent += begin.elapsed();
+    }
+    assert!(v.iter().all(|&one| one == comm.rank() as u64));
     Ok(spent)
 }

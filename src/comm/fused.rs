@@ -113,12 +113,16 @@ impl Using<'_> {
     #[track_caller]
     pub fn fused<'buf>(&self, list: impl FnOnce(&mut Fused<'buf>)) -> Result<()> {
         let ask = ask(Collective::AllReduce, 1).by(self.algorithm);
-        let mut vectors = Fused::new();
+        let last = self.comm.last_fused(&ask);
+        let mut vectors = Fused::new(last.as_ref().and_then(|last| last.ask.fused));
         list(&mut vectors);
         if vectors.exact {
             return self.comm.refuse_exact(&ask);
         }
-        self.comm.run_fused(&ask, vectors.vectors.all())
+        match (last, vectors.vectors.as_likely()) {
+            (Some(last), Some(mut parts)) => self.comm.run_kept(&last, &mut parts),
+            _ => self.comm.run_fused(&ask, vectors.vectors.all()),
+        }
     }
 }
 
@@ -130,10 +134,10 @@ pub struct Fused<'buf> {
 }
 
 impl<'buf> Fused<'buf> {
-    #[inline]
-    fn new() -> Self {
+    #[inline(always)]
+    fn new(likely: Option<&'static Signature>) -> Self {
         Fused {
-            vectors: List::new(),
+            vectors: List::new(likely),
             exact: false,
         }
     }
@@ -189,7 +193,13 @@ impl Comm {
         self.op(ask.site, &|| "fused".into(), || Err(Error::usage(refused)))
     }
 
+    /// The last call at this line, whose vectors are probably those of this one.
+    fn last_fused(&self, ask: &Ask) -> Option<Rc<Kept>> {
+        self.core.kept.last_fused(ask, self.shared.context)
+    }
+
     /// Runs as many calls as the vectors need: one if there are none.
+    #[inline(never)]
     fn run_fused(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
         if self.shared.spans() {
             return self.run_each(ask, parts);
@@ -197,20 +207,25 @@ impl Comm {
         let context = self.shared.context;
         let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
         let kept = self.core.kept.find_fused(ask, context, likely);
-        let found = kept.and_then(|kept| self.run_kept(&kept, parts));
+        let found = self.run_if(kept.as_deref(), parts);
         found.unwrap_or_else(|| self.run_blocks(ask, parts))
     }
 
     /// Runs a call whose signature may be that of the vectors; `None` if it is not.
-    #[inline]
-    fn run_kept(&self, kept: &Kept, parts: &mut [Part<'_>]) -> Option<Result<()>> {
+    fn run_if(&self, kept: Option<&Kept>, parts: &mut [Part<'_>]) -> Option<Result<()>> {
+        let kept = kept?;
         let mut parts = Parts::new(kept.ask.fused?, parts)?;
+        Some(self.run_kept(kept, &mut parts))
+    }
+
+    /// Runs a call whose signature is that of the vectors.
+    fn run_kept(&self, kept: &Kept, parts: &mut Parts<'_, '_>) -> Result<()> {
         let check = || Ok(());
         let run = |inside: &InCall<'_>| match kept.plan.path {
-            CallPath::Cells => inside.fuse_over_cells(&kept.plan, &mut parts),
-            _ => inside.fuse_by_elements(&kept.plan, &mut parts),
+            CallPath::Cells => inside.fuse_over_cells(&kept.plan, parts),
+            _ => inside.fuse_by_elements(&kept.plan, parts),
         };
-        Some(self.again(&kept.described, check, run))
+        self.again(&kept.described, check, run)
     }
 
     /// Runs a call for each block that the vectors need.
@@ -235,10 +250,8 @@ impl Comm {
             Some(kept) => Some(kept),
             None => self.keep_fused(ask, Signature::of(vectors()))?,
         };
-        match kept.and_then(|kept| self.run_kept(&kept, parts)) {
-            Some(result) => result,
-            None => self.run_each(ask, parts),
-        }
+        let found = self.run_if(kept.as_deref(), parts);
+        found.unwrap_or_else(|| self.run_each(ask, parts))
     }
 
     /// Describes and caches the call of a signature; `None` if there is no signature.

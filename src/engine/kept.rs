@@ -76,6 +76,16 @@ impl Ask {
         product ^ (product >> 32)
     }
 
+    /// Whether both ask for the same algorithm.
+    #[inline(always)]
+    fn by_same(&self, other: &Ask) -> bool {
+        match (&self.algorithm, &other.algorithm) {
+            // The usual case, without comparing the contents of algorithms.
+            (None, None) => true,
+            (one, other) => one == other,
+        }
+    }
+
     /// Whether both calls ask for the same. Lines are compared by address.
     #[inline(always)]
     fn is(&self, other: &Ask) -> bool {
@@ -88,11 +98,7 @@ impl Ask {
                 ask.from_input,
             )
         };
-        let same_algorithm = match (&self.algorithm, &other.algorithm) {
-            // The usual case, without comparing the contents of algorithms.
-            (None, None) => true,
-            (one, other) => one == other,
-        };
+        let same_algorithm = self.by_same(other);
         let same_whole = !cfg!(feature = "mpi") || self.part_of == other.part_of;
         ptr::eq(self.site, other.site) && what(self) == what(other) && same_algorithm && same_whole
     }
@@ -166,6 +172,13 @@ impl Kept {
     #[inline(always)]
     fn is(&self, ask: &Ask, with: &With) -> bool {
         self.ask.is(ask) && self.with.is(with)
+    }
+
+    /// Whether it is a fused call at this line, of this communicator and with this algorithm.
+    #[inline(always)]
+    fn is_fused(&self, ask: &Ask, context: u32) -> bool {
+        let same = ptr::eq(self.ask.site, ask.site) && self.with.context == context;
+        same && self.ask.fused.is_some() && self.ask.by_same(ask)
     }
 }
 
@@ -295,6 +308,16 @@ impl KeptCalls {
         self.seek_where(ask, hash, &|kept| kept.is(ask, with))
     }
 
+    /// The last fused call at a line, if it was one of this communicator with the same algorithm.
+    #[inline]
+    pub(crate) fn last_fused(&self, ask: &Ask, context: u32) -> Option<Rc<Kept>> {
+        let is = |kept: &&Rc<Kept>| kept.is_fused(ask, context);
+        self.recent.borrow()[ask.place()]
+            .as_ref()
+            .filter(is)
+            .cloned()
+    }
+
     /// Looks up a fused call of this communicator whose vectors are the right ones.
     #[inline]
     pub(crate) fn find_fused(
@@ -303,10 +326,7 @@ impl KeptCalls {
         context: u32,
         is_of: impl Fn(&'static Signature) -> bool,
     ) -> Option<Rc<Kept>> {
-        let is = |kept: &Kept| {
-            let same = ptr::eq(kept.ask.site, ask.site) && kept.with.context == context;
-            same && kept.ask.algorithm == ask.algorithm && kept.ask.fused.is_some_and(&is_of)
-        };
+        let is = |kept: &Kept| kept.is_fused(ask, context) && kept.ask.fused.is_some_and(&is_of);
         match &self.recent.borrow()[ask.place()] {
             Some(kept) if is(kept) => return Some(kept.clone()),
             _ => (),

@@ -9,20 +9,26 @@
 //! - Only this file makes blocks and writes to them, and only [`Parts::block`] writes a number behind the vectors that it
 //!   has copied. No two signatures of the process have one number, and none is 0, that of a block that holds nothing.
 //! - A [`Part`] describes the elements and the operator with which it was made, of the same type; its fields are private.
+//! - A [`List`] compares each of its first vectors with the slot of the same number, and notes in `differs` whether one
+//!   was another; `slots` are those of its signature, both are private to it.
 //! - Of the places of a [`List`], those below its `count` are initialised, unless they have been moved to its vector: then
-//!   `count` is above their number. They are dropped by its `Drop` alone.
+//!   `count` is above their number. They and the vector are dropped by its `Drop` alone; if `drops` is false then, none of
+//!   them has anything to drop, and the vector has no memory.
 //! - The bytes of packed vectors need not be initialised, and are copied as such.
 #![allow(unsafe_code)]
 
+#[cfg(all(test, not(loom)))]
+mod tests;
+
 use std::marker::PhantomData;
-use std::mem::{MaybeUninit, needs_drop};
+use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
 use std::panic::Location;
 use std::ptr;
 use std::slice;
 
 use super::elements::{Elements, ElementsMut, Info, copy_bytes};
 use super::folds::{Folds, Operands, OwnFolds};
-use super::signature::{Signature, Slot, TAIL, Vector};
+use super::signature::{FEW, NO_SLOTS, Signature, Slot, TAIL, Vector};
 use super::{Element, Operator, OperatorKind};
 
 /// A vector of a fused call, with its operator.
@@ -69,27 +75,31 @@ impl<'a> Part<'a> {
     }
 }
 
-/// The number of vectors that are listed without memory from the heap.
-const FEW: usize = 8;
-
-/// The vectors of a fused call, in their order.
+/// The vectors of a fused call, in their order, which probably have a signature that is known before they are listed.
 pub(crate) struct List<'a> {
     /// The vectors, unless there are more of them.
     few: [MaybeUninit<Part<'a>>; FEW],
     count: usize,
-    many: Vec<Part<'a>>,
-    /// Whether one of the few has something to drop.
+    many: ManuallyDrop<Vec<Part<'a>>>,
+    /// Whether there is something to drop.
     drops: bool,
+    /// Not 0 if one of the few is another vector than the slot says.
+    differs: usize,
+    slots: &'static [Slot; FEW],
+    likely: Option<&'static Signature>,
 }
 
 impl<'a> List<'a> {
     #[inline(always)]
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(likely: Option<&'static Signature>) -> Self {
         List {
             few: [const { MaybeUninit::uninit() }; FEW],
             count: 0,
-            many: Vec::new(),
+            many: ManuallyDrop::new(Vec::new()),
             drops: false,
+            differs: 0,
+            slots: likely.map_or(&NO_SLOTS, Signature::few),
+            likely,
         }
     }
 
@@ -100,15 +110,19 @@ impl<'a> List<'a> {
         // A box of an operator without bytes is no memory.
         self.drops |= size_of::<O>() > 0 || needs_drop::<O>();
         let part = Part::new(data, op);
-        match self.few.get_mut(self.count) {
-            Some(place) => _ = place.write(part),
-            None => self.push_to_many(part),
+        match (self.few.get_mut(self.count), self.slots.get(self.count)) {
+            (Some(place), Some(slot)) => {
+                self.differs |= slot.vector.differs(&part.vector());
+                place.write(part);
+            }
+            _ => self.push_to_many(part),
         }
         self.count += 1;
     }
 
     #[cold]
     fn push_to_many(&mut self, part: Part<'a>) {
+        self.drops = true;
         self.many.reserve(1 + FEW);
         if self.count == FEW {
             for place in &self.few {
@@ -127,15 +141,36 @@ impl<'a> List<'a> {
             false => &mut self.many,
         }
     }
-}
 
-impl Drop for List<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if self.drops && self.count <= FEW {
+    /// The vectors, if they are few and have the likely signature.
+    #[inline(always)]
+    pub(crate) fn as_likely(&mut self) -> Option<Parts<'_, 'a>> {
+        let signature = self.likely?;
+        let same = self.differs == 0 && self.count <= FEW;
+        // Each vector was compared with the slot of its number, and this is the number of slots.
+        (same && self.count == signature.slots().len()).then(|| Parts {
+            signature,
+            parts: self.all(),
+        })
+    }
+
+    #[cold]
+    fn drop_all(&mut self) {
+        if self.count <= FEW {
             let few: *mut [Part<'_>] = self.all();
             // SAFETY: they are initialised, and not used again.
             unsafe { ptr::drop_in_place(few) }
+        }
+        // SAFETY: called once, by `drop`.
+        unsafe { ManuallyDrop::drop(&mut self.many) }
+    }
+}
+
+impl Drop for List<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.drops {
+            self.drop_all();
         }
     }
 }
@@ -172,6 +207,41 @@ impl Packed<'_> {
     fn at(&self, slot: &Slot) -> *const u8 {
         // Inside, if the slot is of the signature.
         self.first.wrapping_add(slot.first)
+    }
+}
+
+/// Copies bytes: one word of eight, as vectors in fused calls often are, or more.
+///
+/// # Safety
+///
+/// As [`copy_bytes`].
+#[inline(always)]
+unsafe fn copy_words(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes {
+            WORD => copy_bytes(to, from, WORD),
+            _ => copy_several(to, from, bytes),
+        }
+    }
+}
+
+/// The bytes that are copied at once: a copy of what was just written stalls if it is wider than that.
+const WORD: usize = 8;
+
+/// # Safety
+///
+/// As [`copy_bytes`].
+#[inline(never)]
+unsafe fn copy_several(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        if bytes > 8 * WORD || !bytes.is_multiple_of(WORD) {
+            return copy_bytes(to, from, bytes);
+        }
+        for at in (0..bytes / WORD).map(|word| WORD * word) {
+            copy_bytes(to.add(at), from.add(at), WORD);
+        }
     }
 }
 
@@ -236,10 +306,12 @@ impl<'p, 'a> Parts<'p, 'a> {
     /// `to` is valid for writes of the [bytes](Signature::bytes) of the signature, and overlaps none of the vectors.
     #[inline]
     pub(crate) unsafe fn pack(&self, to: *mut u8) {
-        for (slot, part) in self.signature.slots().iter().zip(&*self.parts) {
+        let mut slots = self.signature.slots().iter();
+        for part in &*self.parts {
+            let Some(slot) = slots.next() else { return };
             let from = part.elements.shared().first();
             // SAFETY: this is the signature of the vectors, so this one has as many bytes as its place, which is inside.
-            unsafe { copy_bytes(to.add(slot.first), from, slot.bytes) }
+            unsafe { copy_words(to.add(slot.first), from, slot.bytes) }
         }
     }
 
@@ -305,8 +377,10 @@ impl<'p, 'a> Parts<'p, 'a> {
     fn each(&mut self, packed: Packed<'_>, mut f: impl FnMut(&mut Part<'a>, &Slot, *const u8)) {
         let same = ptr::eq(packed.signature, self.signature);
         assert!(same, "packed vectors of another signature");
-        let slots = self.signature.slots().iter();
-        for (slot, part) in slots.zip(&mut *self.parts) {
+        let mut slots = self.signature.slots().iter();
+        for part in &mut *self.parts {
+            // As many as vectors. `zip` would compute the lesser number first, in a function that is not inlined.
+            let Some(slot) = slots.next() else { return };
             f(part, slot, packed.at(slot));
         }
     }
@@ -348,136 +422,5 @@ impl<const N: usize> Operator<Block<N>> for ByPart<'_, '_> {
 
     fn kind(&self) -> OperatorKind {
         OperatorKind::None
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use std::rc::Rc;
-
-    use super::*;
-    use crate::op::{Max, Sum};
-
-    fn signature(parts: &[Part<'_>]) -> &'static Signature {
-        Signature::of(parts.iter().map(Part::vector)).unwrap()
-    }
-
-    fn parts<'p, 'a>(parts: &'p mut [Part<'a>]) -> Parts<'p, 'a> {
-        Parts::new(signature(parts), parts).unwrap()
-    }
-
-    type Three = ([u8; 2], [(u8, u64); 1], [i128; 3]);
-
-    fn three(v: &mut Three) -> [Part<'_>; 3] {
-        let second = |_: (u8, u64), right: (u8, u64)| right;
-        let (a, b, c) = v;
-        [Part::new(a, Max), Part::new(b, second), Part::new(c, Sum)]
-    }
-
-    const A: Three = ([3, 4], [(1, 2)], [7; 3]);
-    const B: Three = ([9, 1], [(5, 6)], [-8; 3]);
-
-    #[test]
-    fn every_vector_is_folded_by_its_own_operator_in_its_order() {
-        let (mut a, mut b, mut c) = (A, B, A);
-        let (mut left, mut right, mut out) = (three(&mut a), three(&mut b), three(&mut c));
-        let (left, right) = (parts(&mut left), parts(&mut right));
-        let folded = left
-            .operator()
-            .combine(left.block::<120>(), right.block::<120>());
-        assert_eq!(parts(&mut out).unpack_block(&folded), Ok(()));
-        drop(out);
-        assert_eq!(c, ([9, 4], [(5, 6)], [-1; 3]));
-    }
-
-    #[test]
-    fn vectors_are_folded_into_those_of_a_rank_from_either_side() {
-        let fold = |fold: fn(&mut Parts<'_, '_>, Packed<'_>)| {
-            let (mut a, mut b) = (A, B);
-            let (mut ours, mut theirs) = (three(&mut a), three(&mut b));
-            let signature = signature(&ours);
-            let theirs = parts(&mut theirs).block::<120>();
-            fold(&mut parts(&mut ours), theirs.packed(signature).unwrap());
-            drop(ours);
-            a
-        };
-        let right = fold(|ours, theirs| ours.fold_right(theirs));
-        assert_eq!(right, ([9, 4], [(5, 6)], [-1; 3]));
-        let left = fold(|ours, theirs| ours.fold_left(theirs));
-        assert_eq!(left, ([9, 4], [(1, 2)], [-1; 3]));
-        assert_eq!(fold(|ours, theirs| ours.unpack(theirs)), B);
-    }
-
-    #[test]
-    fn blocks_of_different_vectors_are_not_folded_and_hold_nothing() {
-        let (mut a, mut b) = ([1u64], [2i64]);
-        let never = |_: u64, _: u64| -> u64 { panic!("it was folded") };
-        let mut list = [Part::new(&mut a, never)];
-        let mut theirs = [Part::new(&mut b, |left: i64, _: i64| left)];
-        let mut ours = parts(&mut list);
-        let (own, other) = (ours.block::<56>(), parts(&mut theirs).block::<56>());
-        assert_ne!(own.tail, other.tail);
-        let mixed = ours.operator().combine(own, other);
-        for (left, right) in [(other, own), (own, mixed), (mixed, own), (mixed, mixed)] {
-            assert_eq!(ours.operator().combine(left, right).tail, 0);
-        }
-        for block in [mixed, other] {
-            assert_eq!(ours.unpack_block(&block), Err(OtherVectors));
-        }
-        drop(list);
-        assert_eq!(a, [1]);
-    }
-
-    #[test]
-    fn packed_vectors_of_another_signature_are_not_folded() {
-        let (mut a, mut b) = ([1u64], [2i64]);
-        let mut theirs = [Part::new(&mut b, Sum)];
-        let (signature, other) = (signature(&theirs), parts(&mut theirs).block::<56>());
-        let packed = other.packed(signature).unwrap();
-        let folds: [fn(&mut Parts<'_, '_>, Packed<'_>); 3] = [
-            |ours, theirs| ours.unpack(theirs),
-            |ours, theirs| ours.fold_right(theirs),
-            |ours, theirs| ours.fold_left(theirs),
-        ];
-        for fold in folds {
-            let mut list = [Part::new(&mut a, Sum)];
-            let fold = || fold(&mut parts(&mut list), packed);
-            assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(fold)).is_err());
-        }
-        assert_eq!(a, [1]);
-    }
-
-    #[test]
-    fn vectors_have_one_signature() {
-        let (mut a, mut b) = ([1u64], [2i64]);
-        let (mut ours, theirs) = ([Part::new(&mut a, Sum)], [Part::new(&mut b, Sum)]);
-        assert!(Parts::new(signature(&theirs), &mut ours).is_none());
-        assert!(Parts::new(signature(&[]), &mut ours).is_none());
-        assert!(Parts::new(signature(&ours), &mut ours).is_some());
-    }
-
-    #[test]
-    fn every_operator_of_a_list_is_dropped_once() {
-        for count in [0, 1, 7, 8, 9, 30] {
-            let dropped = Rc::new(());
-            let mut data = vec![[1u8]; count];
-            let mut list = List::new();
-            for (at, one) in data.iter_mut().enumerate() {
-                // One that has something to drop is among others.
-                match at % 3 {
-                    0 => list.push(one, Sum),
-                    _ => {
-                        let held = dropped.clone();
-                        list.push(one, move |a: u8, b: u8| {
-                            a + b + Rc::strong_count(&held) as u8
-                        });
-                    }
-                }
-            }
-            assert_eq!(list.all().len(), count);
-            assert_eq!(Rc::strong_count(&dropped), 1 + count - count.div_ceil(3));
-            drop(list);
-            assert_eq!(Rc::strong_count(&dropped), 1);
-        }
     }
 }

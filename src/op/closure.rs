@@ -4,6 +4,7 @@ use super::{Element, Operator, OperatorKind};
 
 /// A closure or function, which must be associative.
 impl<T: Element, F: Fn(T, T) -> T> Operator<T> for F {
+    #[inline]
     fn combine(&self, left: T, right: T) -> T {
         self(left, right)
     }
@@ -37,6 +38,7 @@ pub fn commutative<T: Element, F: Fn(T, T) -> T>(f: F) -> Commutative<F> {
 pub struct Commutative<F>(F);
 
 impl<T: Element, F: Fn(T, T) -> T> Operator<T> for Commutative<F> {
+    #[inline]
     fn combine(&self, left: T, right: T) -> T {
         (self.0)(left, right)
     }

@@ -1,13 +1,11 @@
-//! The loops that fold and copy: plain loops, compiled for several instruction sets, of which the best one available is
-//! used.
+//! The loops that fold and copy: plain loops, compiled for several instruction sets; the best available one is used.
 //!
 //! Every loop is written once, over raw pointers: where ranks fold each other's vectors in place, no slice over one of
 //! them may exist. The compiler vectorizes it for the instruction set of the function that it is inlined into,
 //! including the operator. The order of operations is the same in each version, so all produce the same bits. (Which of
 //! several NaNs results is not defined anywhere, and not here.)
 //!
-//! An operator may panic at any element: earlier folds keep their results, and every element of the vectors is a valid,
-//! initialized value.
+//! An operator may panic at any element: earlier folds keep their results, and every element is valid and initialized.
 //!
 //! # Blocks
 //!
@@ -59,31 +57,37 @@ pub(crate) fn append<T: Element>(to: &mut Vec<T>, data: &[T]) {
 const TINY: usize = 64;
 
 /// `acc[i] ← acc[i] ⊕ right[i]`.
-#[inline]
+#[inline(always)]
 pub(super) fn fold_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right: &[T]) {
-    if size_of_val(acc) <= TINY {
-        return each(acc, right, |a, b| *a = op.combine(*a, b));
+    match size_of_val(acc) <= TINY {
+        true => each(acc, right, |a, b| *a = op.combine(*a, b)),
+        false => long_right(op, acc, right),
     }
-    let n = acc.len().min(right.len());
-    let (acc, right) = (acc.as_mut_ptr(), right.as_ptr());
-    parts(Set::best(), acc, n, |set, at, n| {
-        // SAFETY: both have these elements, and the borrows exclude all other accesses.
-        unsafe { right_raw(set, op, acc.add(at), right.add(at), n) }
-    });
+}
+
+#[inline(never)]
+fn long_right<T: Element>(op: &impl Operator<T>, acc: &mut [T], right: &[T]) {
+    let (n, acc, right) = (acc.len().min(right.len()), acc.as_mut_ptr(), right.as_ptr());
+    // SAFETY: both have these elements, and the borrows exclude all other accesses.
+    let part = |set, at, n| unsafe { right_raw(set, op, acc.add(at), right.add(at), n) };
+    parts(Set::best(), acc, n, part);
 }
 
 /// `acc[i] ← left[i] ⊕ acc[i]`.
-#[inline]
+#[inline(always)]
 pub(super) fn fold_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: &[T]) {
-    if size_of_val(acc) <= TINY {
-        return each(acc, left, |a, b| *a = op.combine(b, *a));
+    match size_of_val(acc) <= TINY {
+        true => each(acc, left, |a, b| *a = op.combine(b, *a)),
+        false => long_left(op, acc, left),
     }
-    let n = acc.len().min(left.len());
-    let (acc, left) = (acc.as_mut_ptr(), left.as_ptr());
-    parts(Set::best(), acc, n, |set, at, n| {
-        // SAFETY: both have these elements, and the borrows exclude all other accesses.
-        unsafe { left_raw(set, op, acc.add(at), left.add(at), n) }
-    });
+}
+
+#[inline(never)]
+fn long_left<T: Element>(op: &impl Operator<T>, acc: &mut [T], left: &[T]) {
+    let (n, acc, left) = (acc.len().min(left.len()), acc.as_mut_ptr(), left.as_ptr());
+    // SAFETY: both have these elements, and the borrows exclude all other accesses.
+    let part = |set, at, n| unsafe { left_raw(set, op, acc.add(at), left.add(at), n) };
+    parts(Set::best(), acc, n, part);
 }
 
 /// `out[i] ← left[i] ⊕ right[i]`.

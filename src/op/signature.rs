@@ -27,6 +27,9 @@ pub(crate) const LONGEST: usize = 4096;
 /// The number of vectors in all signatures of the process.
 const MOST: usize = 1 << 16;
 
+/// The number of vectors that are compared with a signature while they are listed.
+pub(crate) const FEW: usize = 8;
+
 /// The number of vectors that are printed.
 const SHOWN: usize = 16;
 
@@ -42,10 +45,11 @@ pub(crate) struct Vector {
 impl Vector {
     /// 0 if everything is the same, also the address of the type's description. Without a branch.
     #[inline(always)]
-    fn differs(&self, other: &Vector) -> usize {
+    pub(super) fn differs(&self, other: &Vector) -> usize {
         let address = |of: &Vector| ptr::from_ref(of.info).addr();
-        let op = (self.op as u8 ^ other.op as u8) | u8::from(self.commutes ^ other.commutes);
-        (address(self) ^ address(other)) | (self.count ^ other.count) | usize::from(op)
+        let op = |of: &Vector| u16::from_ne_bytes([of.op as u8, of.commutes.into()]);
+        let others = usize::from(op(self) ^ op(other)) | (self.count ^ other.count);
+        (address(self) ^ address(other)) | others
     }
 
     #[inline]
@@ -85,11 +89,31 @@ pub(crate) struct Slot {
     pub bytes: usize,
 }
 
+impl Slot {
+    /// What stands behind the last vector.
+    const NONE: Slot = Slot {
+        vector: Vector {
+            info: Info::of_value::<Slot>(),
+            count: 0,
+            op: OperatorKind::None,
+            commutes: false,
+        },
+        first: 0,
+        bytes: 0,
+    };
+}
+
+/// The first slots of no signature.
+pub(super) static NO_SLOTS: [Slot; FEW] = [Slot::NONE; FEW];
+
 /// The vectors of a fused call, in their order.
 pub(crate) struct Signature {
     /// Not 0.
     id: u32,
+    /// Those of the vectors and, if they are few, [`Slot::NONE`] behind them up to the number [`FEW`].
     slots: Box<[Slot]>,
+    /// The number of vectors.
+    count: usize,
     bytes: usize,
 }
 
@@ -108,11 +132,22 @@ impl Signature {
             return None;
         }
         known.vectors = vectors;
-        let id = known.signatures.len() as u32 + 1;
-        let bytes = slots.last().map_or(0, |slot| slot.first + slot.bytes);
-        let signature: &'static Signature = Box::leak(Box::new(Signature { id, slots, bytes }));
+        let signature = Signature::new(known.signatures.len() as u32 + 1, slots);
+        let signature: &'static Signature = Box::leak(Box::new(signature));
         known.signatures.insert(keys, signature);
         Some(signature)
+    }
+
+    fn new(id: u32, mut slots: Vec<Slot>) -> Signature {
+        let (count, last) = (slots.len(), slots.last());
+        let bytes = last.map_or(0, |slot| slot.first + slot.bytes);
+        slots.resize_with(count.max(FEW), || Slot::NONE);
+        Signature {
+            id,
+            slots: slots.into(),
+            count,
+            bytes,
+        }
     }
 
     /// A number that no other signature has, and that is not 0.
@@ -123,7 +158,13 @@ impl Signature {
 
     #[inline]
     pub(crate) fn slots(&self) -> &[Slot] {
-        &self.slots
+        &self.slots[..self.count]
+    }
+
+    /// The first slots, whether there are vectors for all of them or not.
+    #[inline]
+    pub(super) fn few(&self) -> &[Slot; FEW] {
+        self.slots.first_chunk().expect("there are so many")
     }
 
     /// The number of bytes up to the end of the last vector.
@@ -133,16 +174,16 @@ impl Signature {
     }
 
     pub(crate) fn commutes(&self) -> bool {
-        self.slots.iter().all(|slot| slot.vector.commutes)
+        self.slots().iter().all(|slot| slot.vector.commutes)
     }
 
     /// Whether it is the signature of vectors.
     #[inline(always)]
     pub(crate) fn is_of(&self, vectors: impl ExactSizeIterator<Item = Vector> + Clone) -> bool {
-        if vectors.len() != self.slots.len() {
+        if vectors.len() != self.count {
             return false;
         }
-        let both = self.slots.iter().zip(vectors);
+        let both = self.slots().iter().zip(vectors);
         let differ = both.clone().fold(0, |differ, (slot, vector)| {
             differ | slot.vector.differs(&vector)
         });
@@ -153,11 +194,11 @@ impl Signature {
 
 impl fmt::Display for Signature {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, slot) in self.slots.iter().take(SHOWN).enumerate() {
+        for (place, slot) in self.slots().iter().take(SHOWN).enumerate() {
             let comma = if place > 0 { ", " } else { "" };
             write!(f, "{comma}{}", slot.vector)?;
         }
-        match self.slots.len().saturating_sub(SHOWN) {
+        match self.count.saturating_sub(SHOWN) {
             0 => Ok(()),
             more => write!(f, ", and {more} more"),
         }
@@ -171,7 +212,7 @@ fn aligned(end: usize, alignment: usize) -> usize {
 }
 
 /// The vectors in their places, one behind the other; `None` if there is no room.
-fn placed(vectors: impl Iterator<Item = Vector>) -> Option<Box<[Slot]>> {
+fn placed(vectors: impl Iterator<Item = Vector>) -> Option<Vec<Slot>> {
     let mut end = 0;
     let slots = vectors.map(|vector| {
         let place = vector.after(end)?;

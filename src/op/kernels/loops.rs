@@ -235,7 +235,9 @@ pub(super) unsafe fn copy_raw<T: Element>(set: Set, to: *mut T, from: *const T, 
 /// Runs `f` on the elements of both, one after the other. Not by `zip`, which is compiled elsewhere and then not inlined.
 #[inline(always)]
 pub(super) fn each<T: Copy>(acc: &mut [T], other: &[T], mut f: impl FnMut(&mut T, T)) {
-    for (i, a) in acc.iter_mut().enumerate().take(other.len()) {
-        f(a, other[i]);
+    let n = acc.len().min(other.len());
+    let (acc, other) = (&mut acc[..n], &other[..n]);
+    for i in 0..n {
+        f(&mut acc[i], other[i]);
     }
 }

@@ -3,12 +3,13 @@
 //! Order is kept per sender and context, as MPI defines it: a receive takes the *first* message of a sender that it
 //! matches. Between senders the message that arrived first is taken.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::mem;
 use std::rc::Rc;
 
 use crate::Rank;
 use crate::sort;
+use crate::transport::matching::by_source::BySource;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::posted_receives::{Next, Offered, Posted, Slot};
 use crate::transport::matching::receive_buffer::{Arrived, ReceiveBuffer};
@@ -28,7 +29,7 @@ struct Early {
 pub(crate) struct Inbox {
     mail: Incoming,
     /// By (context, source): only pairs that have a message waiting.
-    early: HashMap<(u32, Rank), VecDeque<Early>>,
+    early: BySource<VecDeque<Early>>,
     arrivals: u64,
     /// The arrival of the message handed out last, for `put_back`.
     taken: u64,
@@ -46,7 +47,7 @@ impl Inbox {
     pub(in crate::transport) fn new(mail: Incoming) -> Self {
         Inbox {
             mail,
-            early: HashMap::new(),
+            early: BySource::default(),
             arrivals: 0,
             taken: 0,
             posted: Posted::default(),
@@ -183,14 +184,14 @@ impl Inbox {
         }
     }
 
-    /// Takes in everything that has arrived: for posted receives, and for later ones.
+    /// Takes in what has arrived until each posted receive has its message. What follows may be for receives that are
+    /// posted later, which then take it from where it is.
+    #[inline]
     pub(crate) fn take_in(&mut self, lenders: &impl Lenders) {
-        if !self.controlled {
-            while self.has_posted() && self.take_next(lenders) {}
+        match self.controlled {
+            true => self.take_in_controlled(lenders),
+            false => while self.has_posted() && self.take_next(lenders) {},
         }
-        let mut place = Packet::empty();
-        let found = self.poll(&Want::NOTHING, lenders, &mut place);
-        debug_assert!(!found, "nothing wants nothing");
     }
 
     /// Takes in the next message: moves it straight into the first open slot, which is the one that wants it, almost
@@ -359,8 +360,7 @@ impl Inbox {
             true => slot,
             false => self.posted.open(slot),
         };
-        // Once all have theirs, what follows may be for receives that are posted later, and stays where it is.
-        while self.has_posted() && self.take_next(lenders) {}
+        self.take_in(lenders);
         slot
     }
 

@@ -1,8 +1,6 @@
 //! The messages that a receive accepts, and the queues that it takes them from.
 
 use crate::Rank;
-#[cfg(doc)]
-use crate::transport::memory::head;
 use crate::transport::memory::head::Head;
 
 /// Which messages a receive accepts, by their heads.
@@ -16,9 +14,6 @@ pub(crate) struct Want {
 }
 
 impl Want {
-    /// No message has this context: a communicator uses the [first few](head::CONTEXTS) of its contexts only.
-    pub(in crate::transport) const NOTHING: Want = Want::new(u32::MAX, None, None);
-
     /// The messages in a context from a source, or from any, with a tag, or with any.
     #[inline]
     pub(crate) const fn new(context: u32, source: Option<Rank>, tag: Option<u32>) -> Want {

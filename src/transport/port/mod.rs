@@ -186,7 +186,7 @@ impl Port {
         }
     }
 
-    /// Takes in what has arrived.
+    /// Takes in what has arrived for receives that are posted.
     pub(crate) fn take_in(&self) {
         if self.fabric.is_controlled() {
             let chosen = self.chosen(None);

@@ -1,7 +1,6 @@
 //! The far ranks of one world: where they are, what is sent to them, how the world ends.
 
 use std::collections::{HashMap, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,39 +16,14 @@ use crate::error::{Cause, Gone};
 use crate::mpi::Launched;
 use crate::op::elements::Elements;
 use crate::transport::communicator::members::Members;
+use crate::transport::matching::by_source::BySource;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::origin::Origin;
 use crate::transport::{CommShared, Fabric};
 
 /// The messages that wait in the lanes into one near rank, by context and world rank of their sender.
-pub(super) type Waiting = HashMap<(u32, Rank), VecDeque<Packet>, BuildHasherDefault<Mixed>>;
-
-/// A hash of a few numbers that takes a nanosecond. No program can choose them so that they meet.
-#[derive(Default)]
-pub(super) struct Mixed(u64);
-
-impl Hasher for Mixed {
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|byte| self.write_u64((*byte).into()));
-    }
-
-    fn write_u32(&mut self, number: u32) {
-        self.write_u64(number.into());
-    }
-
-    fn write_usize(&mut self, number: usize) {
-        self.write_u64(number as u64);
-    }
-
-    fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(26) ^ number).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    }
-
-    fn finish(&self) -> u64 {
-        self.0 ^ (self.0 >> 32)
-    }
-}
+pub(super) type Waiting = BySource<VecDeque<Packet>>;
 
 /// The ranks of a world in other processes.
 pub(crate) struct Far {
