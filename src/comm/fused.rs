@@ -194,7 +194,7 @@ impl Comm {
         if self.shared.spans() {
             return self.run_each(ask, parts);
         }
-        let context = self.shared.context;
+        let context = self.shared.context.into();
         let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
         let kept = self.core.kept.find_fused(ask, context, likely);
         let found = kept.and_then(|kept| self.run_kept(&kept, parts));
@@ -230,7 +230,7 @@ impl Comm {
     fn run_one(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
         let vectors = || parts.iter().map(Part::vector);
         let is_of = |signature: &'static Signature| signature.is_of(vectors());
-        let context = self.shared.context;
+        let context = self.shared.context.into();
         let kept = match self.core.kept.find_fused(ask, context, is_of) {
             Some(kept) => Some(kept),
             None => self.keep_fused(ask, Signature::of(vectors()))?,

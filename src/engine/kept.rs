@@ -36,8 +36,6 @@ pub(crate) struct Ask {
     pub algorithm: Option<Algorithm>,
     /// The vectors that the elements hold, which are blocks then.
     pub fused: Option<&'static Signature>,
-    /// The collective that this one is a part of, and its root; it is named by these.
-    pub part_of: Option<(Collective, u32)>,
 }
 
 impl Ask {
@@ -68,9 +66,9 @@ impl Ask {
     }
 
     /// A hash of what differs between the calls that a program makes in turn: line, length, communicator.
-    fn hash(&self, length: usize, context: u32) -> u64 {
+    fn hash(&self, length: usize, context: u64) -> u64 {
         let line = ptr::from_ref(self.site).addr() as u64;
-        let all = line ^ (length as u64).rotate_left(24) ^ u64::from(context).rotate_left(44);
+        let all = line ^ (length as u64).rotate_left(24) ^ context.rotate_left(44);
         let product = all.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // The high bits of a product depend on all bits of the factor.
         product ^ (product >> 32)
@@ -93,8 +91,7 @@ impl Ask {
             (None, None) => true,
             (one, other) => one == other,
         };
-        let same_whole = !cfg!(feature = "mpi") || self.part_of == other.part_of;
-        ptr::eq(self.site, other.site) && what(self) == what(other) && same_algorithm && same_whole
+        ptr::eq(self.site, other.site) && what(self) == what(other) && same_algorithm
     }
 }
 
@@ -111,7 +108,6 @@ pub(crate) fn ask(collective: Collective, length: usize) -> Ask {
         from_input: false,
         algorithm: None,
         fused: None,
-        part_of: None,
     }
 }
 
@@ -122,8 +118,14 @@ pub(crate) struct With {
     /// The lengths of input and output.
     pub lengths: (usize, usize),
     pub info: &'static Info,
-    context: u32,
+    /// The context of the communicator; above its 32 bits, if this call is a part of another one, the number of that
+    /// collective (6 bits) and its root.
+    context: u64,
 }
+
+/// The bits of [`With::context`] below the number of a collective, and below a root.
+const OF_WHOLE: u32 = 32;
+const OF_ROOT: u32 = 38;
 
 impl With {
     #[inline]
@@ -142,8 +144,26 @@ impl With {
             op,
             lengths,
             info,
-            context: comm.shared.context,
+            context: comm.shared.context.into(),
         }
+    }
+
+    /// The same for a part of this collective of this root, by which the part is named.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn part_of(self, whole: Collective, root: Rank) -> With {
+        let number = whole as u64 + 1;
+        With {
+            context: self.context | number << OF_WHOLE | (root as u64) << OF_ROOT,
+            ..self
+        }
+    }
+
+    /// The collective that the call is a part of, and its root.
+    pub(crate) fn whole(&self) -> Option<(Collective, Rank)> {
+        let number = (self.context >> OF_WHOLE) as usize % (1 << (OF_ROOT - OF_WHOLE));
+        let whole = number.checked_sub(1)?;
+        let root = (self.context >> OF_ROOT) as Rank;
+        Some((Collective::all().nth(whole)?, root))
     }
 
     #[inline]
@@ -300,7 +320,7 @@ impl KeptCalls {
     pub(crate) fn find_fused(
         &self,
         ask: &Ask,
-        context: u32,
+        context: u64,
         is_of: impl Fn(&'static Signature) -> bool,
     ) -> Option<Rc<Kept>> {
         let is = |kept: &Kept| {

@@ -237,6 +237,12 @@ impl CommShared {
 }
 
 impl Port {
+    /// Whether there are ranks in other processes.
+    #[inline]
+    pub(crate) fn has_far(&self) -> bool {
+        self.fabric.far.is_some()
+    }
+
     /// Takes in what has arrived from other processes. Not where the registry may be open, as in the look of a wait: a
     /// rank's end may be among it.
     #[inline]

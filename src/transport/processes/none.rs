@@ -102,6 +102,11 @@ impl CommShared {
 
 impl Port {
     #[inline(always)]
+    pub(crate) fn has_far(&self) -> bool {
+        false
+    }
+
+    #[inline(always)]
     pub(crate) fn pump(&self) {}
 
     #[inline(always)]
