@@ -10,7 +10,7 @@
 //!   each other besides
 //! - `silence`: when no rank of any process can move
 //! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
-//!   with far members; `parts`: the parts of such a communicator
+//!   with far members; `parts`: the parts of such a communicator; `receipts`: those of synchronous sends
 //!
 //! A rank takes in what has arrived in the one wait loop, and when it tests or makes progress ([`Fabric::pump`]). So it
 //! does for all near ranks. The loop's last stage sleeps for a millisecond at most in a world with far ranks, as nothing
@@ -20,6 +20,7 @@ mod arrival;
 mod far;
 mod notes;
 mod parts;
+mod receipts;
 mod session;
 mod silence;
 mod spread_lanes;
@@ -133,12 +134,23 @@ impl Fabric {
 
     /// Posts a packet of plain elements to a far rank. Returns whether the rank had not ended before.
     #[cold]
-    pub(in crate::transport) fn post_far(&self, to: Rank, packet: &Packet) -> bool {
+    pub(in crate::transport) fn post_far(&self, to: Rank, mut packet: Packet) -> bool {
         let there = self.is_there(to);
         if let Some(far) = &self.far {
-            far.send(self, to, packet, wire::Kind::Mail);
+            match packet.take_receipt() {
+                None => far.send(self, to, &packet, wire::Kind::Mail),
+                Some(receipt) => far.send_synchronous(self, to, &packet, receipt),
+            }
         }
         there
+    }
+
+    /// A message of a far rank was received that waits for its receipt, or whose loan was settled.
+    #[cold]
+    pub(in crate::transport) fn settled_far(&self) {
+        if let Some(far) = &self.far {
+            far.tell_received();
+        }
     }
 
     /// The same for elements.
@@ -215,6 +227,21 @@ impl Fabric {
     /// The messages of collectives from far ranks that were never taken.
     pub(in crate::transport) fn left_by_far(&self) -> Vec<(Rank, Packet)> {
         self.far.as_ref().map_or_else(Vec::new, |far| far.left())
+    }
+
+    /// An injected fault ends a near rank early.
+    pub(crate) fn leaves_early(&self, rank: Rank) {
+        if let Some(far) = &self.far {
+            far.leaves_early(rank);
+        }
+    }
+
+    /// The far ranks that an injected fault has ended early, once all have ended.
+    pub(crate) fn left_early(&self) -> Vec<Rank> {
+        let far = self.far.iter();
+        far.flat_map(|far| (0..far.ranks()).filter(|rank| far.has_left_early(*rank)))
+            .filter(|rank| self.is_far(*rank))
+            .collect()
     }
 
     /// How far ranks have ended, once all have.
