@@ -154,7 +154,7 @@ impl Comm {
         let edges = Edges {
             sources: sources.into(),
             destinations: destinations.into(),
-            site: Some(site),
+            line: Line::Here(site),
         };
         let checked = self.check_edges(&edges);
         let made = self.collective(call, || checked, |inside| inside.make_graph(edges))?;
@@ -181,30 +181,39 @@ impl Comm {
 struct Edges {
     sources: Box<[Rank]>,
     destinations: Box<[Rank]>,
-    /// The line of the call; `None` for a rank of another process.
-    site: Option<Site>,
+    line: Line,
+}
+
+/// The line of a call, as text if it is that of a rank of another process.
+enum Line {
+    Here(Site),
+    Elsewhere(String),
 }
 
 impl Edges {
-    /// The edges as numbers, the sources and how many they are first.
+    /// The edges as numbers, the sources and how many they are first, and then the line.
     fn numbers(&self) -> Vec<i64> {
-        let ends = self.sources.iter().chain(&self.destinations);
-        let ends = ends.map(|rank| *rank as i64);
-        [self.sources.len() as i64]
-            .into_iter()
-            .chain(ends)
-            .collect()
+        let line = match &self.line {
+            Line::Here(site) => site.to_string(),
+            Line::Elsewhere(line) => line.clone(),
+        };
+        let lengths = [self.sources.len(), self.destinations.len()];
+        let ends = self.sources.iter().chain(&self.destinations).copied();
+        let numbers = lengths.into_iter().chain(ends).map(|number| number as i64);
+        numbers.chain(line.bytes().map(i64::from)).collect()
     }
 
     /// The edges of a rank that has sent them as numbers.
     fn of(numbers: &[i64]) -> Option<Edges> {
-        let (sources, ends) = numbers.split_first()?;
-        let (sources, destinations) = ends.split_at_checked(*sources as usize)?;
+        let (lengths, rest) = numbers.split_first_chunk::<2>()?;
+        let (sources, rest) = rest.split_at_checked(lengths[0] as usize)?;
+        let (destinations, line) = rest.split_at_checked(lengths[1] as usize)?;
         let ranks = |ends: &[i64]| ends.iter().map(|rank| *rank as Rank).collect();
+        let line = line.iter().map(|byte| *byte as u8).collect();
         Some(Edges {
             sources: ranks(sources),
             destinations: ranks(destinations),
-            site: None,
+            line: Line::Elsewhere(String::from_utf8(line).ok()?),
         })
     }
 }
@@ -311,10 +320,16 @@ impl InCall<'_> {
 
     fn differing_ends(&self, odd: &Disagreement, all: &[Edges]) -> Mismatch {
         let [from, to] = [odd.from, odd.to].map(|rank| self.comm.world_rank(rank));
-        let called = |rank: Rank, text: String| Called {
-            rank: self.comm.world_rank(rank),
-            call: text,
-            site: all[rank].site,
+        let called = |rank: Rank, text: String| {
+            let (call, site) = match &all[rank].line {
+                Line::Here(site) => (text, Some(*site)),
+                Line::Elsewhere(line) => (format!("{text} at {line}"), None),
+            };
+            Called {
+                rank: self.comm.world_rank(rank),
+                call,
+                site,
+            }
         };
         Mismatch {
             calls: vec![
@@ -400,7 +415,7 @@ mod tests {
         let of = |&(sources, destinations): &(&[Rank], &[Rank])| Edges {
             sources: sources.into(),
             destinations: destinations.into(),
-            site: Some(Location::caller()),
+            line: Line::Here(Location::caller()),
         };
         edges.iter().map(of).collect()
     }

@@ -538,7 +538,7 @@ fn communicators(ranks: usize) {
 /// Each rank gets the blocks of its divisors, by both ways to name the edges; then the ends of an edge disagree.
 fn graphs(comm: &Comm) -> Result<()> {
     let (me, size) = (comm.rank(), comm.size());
-    let divides = |a: Rank, b: Rank| a > 0 && b > a && b % a == 0;
+    let divides = |a: Rank, b: Rank| a > 0 && b > a && b.is_multiple_of(a);
     let divisors: Vec<Rank> = (0..size).filter(|&d| divides(d, me)).collect();
     let multiples: Vec<Rank> = (0..size).filter(|&m| divides(me, m)).collect();
     let edges: Vec<(Rank, Rank)> = divisors.iter().map(|&d| (d, me)).collect();

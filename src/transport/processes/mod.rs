@@ -129,7 +129,8 @@ impl Fabric {
             let asleep = || self.endpoints[rank].sleeper.asleep();
             registry.is_at_rest(rank, asleep) && !registry.wakes_by_itself(rank)
         };
-        self.near().all(is_at_rest).then(|| far.count())
+        let rests = self.near().all(is_at_rest) && !far.has_to_tell();
+        rests.then(|| far.count())
     }
 
     /// Posts a packet of plain elements to a far rank. Returns whether the rank had not ended before.

@@ -97,6 +97,12 @@ impl Far {
         }
     }
 
+    /// Whether a message was received and its sender was not told, as another thread was inside MPI.
+    pub(super) fn has_to_tell(&self) -> bool {
+        let receipts = self.receipts.lock();
+        receipts.owed.iter().any(|owed| owed.2.is_accepted())
+    }
+
     /// A message was received whose sender, a near rank, may wait for that.
     pub(super) fn take_received(&self, fabric: Option<&Fabric>, number: u32) {
         let awaited = self.receipts.lock().awaited.remove(&number);

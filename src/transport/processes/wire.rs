@@ -202,3 +202,26 @@ pub(super) fn packet(
     drop(body);
     Some(packet)
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_envelope_is_the_same_after_it_was_sent() {
+        let with_receipts = [Kind::Synchronous(7), Kind::Received(u32::MAX)];
+        for kind in KINDS.into_iter().chain(with_receipts) {
+            let sent = Envelope {
+                kind,
+                world: 3,
+                to: 70_000,
+                head: Head::new(8, 5, u32::MAX, 6),
+                plain: u64::MAX,
+                count: 1 << 40,
+            };
+            let letter = [&sent.bytes()[..], &[1, 2]].concat();
+            assert_eq!(Envelope::open(&letter), Some((sent, &[1, 2][..])));
+        }
+        assert_eq!(Envelope::open(&[0; LENGTH - 1]), None);
+    }
+}
