@@ -10,7 +10,8 @@
 //!   each other besides
 //! - `silence`: when no rank of any process can move
 //! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
-//!   with far members; `parts`: the parts of such a communicator; `receipts`: those of synchronous sends
+//!   with far members; `parts`: the parts of such a communicator; `synchronous`: synchronous sends, and
+//!   `receipts`: those that are open
 //!
 //! A rank takes in what has arrived in the one wait loop, and when it tests or makes progress ([`Fabric::pump`]). So it
 //! does for all near ranks. The loop's last stage sleeps for a millisecond at most in a world with far ranks, as nothing
@@ -24,6 +25,7 @@ mod receipts;
 mod session;
 mod silence;
 mod spread_lanes;
+mod synchronous;
 mod wire;
 
 use std::ops::Range;
