@@ -98,12 +98,10 @@ impl Using<'_> {
         let ask = ask(Collective::AllReduce, buf.len()).folding(&op);
         let ask = ask.by(self.algorithm);
         #[cfg(feature = "mpi")]
-        if let Some(levels) = self
-            .comm
-            .levels_of(&ask)
-            .filter(|_| op.exact_of().is_none())
+        if self.comm.shared.spans()
+            && let Some(done) = self.comm.all_reduce_in_levels(&ask, &[], buf, &op)
         {
-            return self.comm.all_reduce_in_levels((ask, levels), &[], buf, &op);
+            return done;
         }
         self.comm
             .run_call(ask, &[], buf, &op, over_cells::all_reduce)
@@ -122,13 +120,10 @@ impl Using<'_> {
         ask.from_input = true;
         let ask = ask.by(self.algorithm);
         #[cfg(feature = "mpi")]
-        if let Some(levels) = self
-            .comm
-            .levels_of(&ask)
-            .filter(|_| op.exact_of().is_none())
+        if self.comm.shared.spans()
+            && let Some(done) = self.comm.all_reduce_in_levels(&ask, input, output, &op)
         {
-            let levels = (ask, levels);
-            return self.comm.all_reduce_in_levels(levels, input, output, &op);
+            return done;
         }
         self.comm
             .run_call(ask, input, output, &op, over_cells::all_reduce_into)

@@ -48,8 +48,10 @@ impl Using<'_> {
     pub fn barrier(&self) -> Result<()> {
         let ask = ask(Collective::Barrier, 0).by(self.algorithm);
         #[cfg(feature = "mpi")]
-        if let Some(levels) = self.comm.levels_of(&ask) {
-            return self.comm.barrier_in_levels((ask, levels));
+        if self.comm.shared.spans()
+            && let Some(done) = self.comm.barrier_in_levels(&ask)
+        {
+            return done;
         }
         self.comm
             .run_call::<(), _>(ask, &[], &mut [], &First, over_cells::barrier)

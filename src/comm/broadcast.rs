@@ -62,12 +62,10 @@ impl Using<'_> {
         let ask = ask(Collective::Broadcast, buf.len()).to_root(root);
         let ask = ask.by(self.algorithm);
         #[cfg(feature = "mpi")]
-        if let Some(levels) = self
-            .comm
-            .levels_of(&ask)
-            .filter(|_| root < self.comm.size())
+        if self.comm.shared.spans()
+            && let Some(done) = self.comm.broadcast_in_levels(&ask, buf)
         {
-            return self.comm.broadcast_in_levels((ask, levels), buf);
+            return done;
         }
         self.comm
             .run_call(ask, &[], buf, &First, over_cells::broadcast)

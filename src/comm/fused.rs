@@ -195,7 +195,7 @@ impl Comm {
 
     /// The last call at this line, whose vectors are probably those of this one.
     fn last_fused(&self, ask: &Ask) -> Option<Rc<Kept>> {
-        self.core.kept.last_fused(ask, self.shared.context)
+        self.core.kept.last_fused(ask, self.shared.context.into())
     }
 
     /// Runs as many calls as the vectors need: one if there are none.
@@ -204,7 +204,7 @@ impl Comm {
         if self.shared.spans() {
             return self.run_each(ask, parts);
         }
-        let context = self.shared.context;
+        let context = self.shared.context.into();
         let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
         let kept = self.core.kept.find_fused(ask, context, likely);
         let found = self.run_if(kept.as_deref(), parts);
@@ -245,7 +245,7 @@ impl Comm {
     fn run_one(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
         let vectors = || parts.iter().map(Part::vector);
         let is_of = |signature: &'static Signature| signature.is_of(vectors());
-        let context = self.shared.context;
+        let context = self.shared.context.into();
         let kept = match self.core.kept.find_fused(ask, context, is_of) {
             Some(kept) => Some(kept),
             None => self.keep_fused(ask, Signature::of(vectors()))?,

@@ -154,7 +154,7 @@ impl Comm {
         let edges = Edges {
             sources: sources.into(),
             destinations: destinations.into(),
-            site,
+            line: Line::Here(site),
         };
         let checked = self.check_edges(&edges);
         let made = self.collective(call, || checked, |inside| inside.make_graph(edges))?;
@@ -181,7 +181,41 @@ impl Comm {
 struct Edges {
     sources: Box<[Rank]>,
     destinations: Box<[Rank]>,
-    site: Site,
+    line: Line,
+}
+
+/// The line of a call, as text if it is that of a rank of another process.
+enum Line {
+    Here(Site),
+    Elsewhere(String),
+}
+
+impl Edges {
+    /// The edges as numbers, the sources and how many they are first, and then the line.
+    fn numbers(&self) -> Vec<i64> {
+        let line = match &self.line {
+            Line::Here(site) => site.to_string(),
+            Line::Elsewhere(line) => line.clone(),
+        };
+        let lengths = [self.sources.len(), self.destinations.len()];
+        let ends = self.sources.iter().chain(&self.destinations).copied();
+        let numbers = lengths.into_iter().chain(ends).map(|number| number as i64);
+        numbers.chain(line.bytes().map(i64::from)).collect()
+    }
+
+    /// The edges of a rank that has sent them as numbers.
+    fn of(numbers: &[i64]) -> Option<Edges> {
+        let (lengths, rest) = numbers.split_first_chunk::<2>()?;
+        let (sources, rest) = rest.split_at_checked(lengths[0] as usize)?;
+        let (destinations, line) = rest.split_at_checked(lengths[1] as usize)?;
+        let ranks = |ends: &[i64]| ends.iter().map(|rank| *rank as Rank).collect();
+        let line = line.iter().map(|byte| *byte as u8).collect();
+        Some(Edges {
+            sources: ranks(sources),
+            destinations: ranks(destinations),
+            line: Line::Elsewhere(String::from_utf8(line).ok()?),
+        })
+    }
 }
 
 /// What a rank gets of a graph whose edges other ranks may have named: its sources and its destinations.
@@ -196,12 +230,26 @@ type Made = Result<Arc<CommShared>, Arc<Mismatch>>;
 impl InCall<'_> {
     /// Rank 0 collects the edges of all ranks, compares their ends, and makes the communicator.
     fn make_graph(&self, edges: Edges) -> Result<Made> {
+        if self.comm.shared.spans() {
+            return self.make_graph_spread(&edges);
+        }
         let mut all = Some(vec![edges]);
         self.fold_up(0, &mut all, &mut append)?;
         let mut made = all.map(|all| vec![self.judge(&all); all.len()]);
         self.deal_out(0, &mut made)?;
         let mine = made.and_then(|mut made| made.pop());
         Ok(mine.unwrap_or_else(|| unreachable!("every rank gets an answer")))
+    }
+
+    /// The same where the ranks are in several processes: each compares the ends of all edges.
+    fn make_graph_spread(&self, edges: &Edges) -> Result<Made> {
+        let all = self.bring_together(edges.numbers(), 1)?;
+        let named: Option<Vec<Edges>> = all.lists.iter().map(|list| Edges::of(list)).collect();
+        let named = named.unwrap_or_else(|| unreachable!("each rank sends its edges"));
+        if let Some(odd) = disagreement(&named) {
+            return Ok(Err(Arc::new(self.differing_ends(&odd, &named))));
+        }
+        Ok(Ok(self.same_ranks_as(all.contexts[0])))
     }
 
     fn judge(&self, all: &[Edges]) -> Made {
@@ -218,14 +266,42 @@ impl InCall<'_> {
         self.comm.fabric().new_comm(shared.members.clone(), origin)
     }
 
+    /// The same under this context, for one of its ranks.
+    fn same_ranks_as(&self, context: u32) -> Arc<CommShared> {
+        let shared = &self.comm.shared;
+        let origin = shared.origin.child(Birth::Graph, self.call.site);
+        self.comm
+            .fabric()
+            .adopt_comm(context, shared.members.clone(), origin)
+    }
+
     /// Rank 0 collects the edges that all ranks name, and makes the communicator; each rank gets its ends of them.
     fn join_edges(&self, edges: Vec<(Rank, Rank)>) -> Result<Place> {
+        if self.comm.shared.spans() {
+            return self.join_edges_spread(&edges);
+        }
         let mut all = Some(edges);
         self.fold_up(0, &mut all, &mut append)?;
         let mut places = all.map(|edges| self.places(&edges));
         self.deal_out(0, &mut places)?;
         let mine = places.and_then(|mut places| places.pop());
         Ok(mine.unwrap_or_else(|| unreachable!("every rank gets a place")))
+    }
+
+    /// The same where the ranks are in several processes: each finds its own ends.
+    fn join_edges_spread(&self, edges: &[(Rank, Rank)]) -> Result<Place> {
+        let numbers = edges.iter().flat_map(|(from, to)| [*from, *to]);
+        let all = self.bring_together(numbers.map(|rank| rank as i64).collect(), 1)?;
+        let mut ends: [Vec<Rank>; 2] = Default::default();
+        for edge in all.lists.iter().flat_map(|list| list.chunks_exact(2)) {
+            let [from, to] = [edge[0], edge[1]].map(|rank| rank as Rank);
+            ends[0].extend((to == self.rank()).then_some(from));
+            ends[1].extend((from == self.rank()).then_some(to));
+        }
+        Ok(Place {
+            shared: self.same_ranks_as(all.contexts[0]),
+            ends,
+        })
     }
 
     fn places(&self, edges: &[(Rank, Rank)]) -> Vec<Place> {
@@ -244,10 +320,16 @@ impl InCall<'_> {
 
     fn differing_ends(&self, odd: &Disagreement, all: &[Edges]) -> Mismatch {
         let [from, to] = [odd.from, odd.to].map(|rank| self.comm.world_rank(rank));
-        let called = |rank: Rank, text: String| Called {
-            rank: self.comm.world_rank(rank),
-            call: text,
-            site: Some(all[rank].site),
+        let called = |rank: Rank, text: String| {
+            let (call, site) = match &all[rank].line {
+                Line::Here(site) => (text, Some(*site)),
+                Line::Elsewhere(line) => (format!("{text} at {line}"), None),
+            };
+            Called {
+                rank: self.comm.world_rank(rank),
+                call,
+                site,
+            }
         };
         Mismatch {
             calls: vec![
@@ -333,7 +415,7 @@ mod tests {
         let of = |&(sources, destinations): &(&[Rank], &[Rank])| Edges {
             sources: sources.into(),
             destinations: destinations.into(),
-            site: Location::caller(),
+            line: Line::Here(Location::caller()),
         };
         edges.iter().map(of).collect()
     }

@@ -16,7 +16,7 @@ use super::Comm;
 use super::run_call::CellPath;
 use crate::Rank;
 use crate::collective::Collective;
-use crate::engine::kept::Ask;
+use crate::engine::kept::{Ask, With};
 use crate::engine::spread::OwnParts;
 use crate::error::Result;
 use crate::execute::over_cells;
@@ -34,17 +34,8 @@ struct InParts<'c> {
 }
 
 impl Comm {
-    /// The parts, if a call without an algorithm of its own runs in levels.
-    #[inline]
-    pub(super) fn levels_of(&self, ask: &Ask) -> Option<&OwnParts> {
-        match self.shared.spans() {
-            true => self.levels_over_processes(ask),
-            false => None,
-        }
-    }
-
-    #[cold]
-    fn levels_over_processes(&self, ask: &Ask) -> Option<&OwnParts> {
+    /// The parts of a communicator that spans processes, if a call without an algorithm of its own runs in levels.
+    fn levels_of(&self, ask: &Ask) -> Option<&OwnParts> {
         if ask.algorithm.is_some() {
             return None;
         }
@@ -53,9 +44,22 @@ impl Comm {
         (parts.are_wide && in_order).then(|| self.own_parts())
     }
 
-    /// [`all_reduce`](Self::all_reduce) in place or from `input`.
+    /// [`all_reduce`](Self::all_reduce) in place or from `input`, over processes; `None` if it does not run in levels.
+    #[cold]
     #[inline(never)]
     pub(super) fn all_reduce_in_levels<T: Element, O: Operator<T>>(
+        &self,
+        ask: &Ask,
+        input: &[T],
+        output: &mut [T],
+        op: &O,
+    ) -> Option<Result<()>> {
+        let parts = self.levels_of(ask).filter(|_| op.exact_of().is_none())?;
+        Some(self.all_reduce_by_parts((*ask, parts), input, output, op))
+    }
+
+    #[inline(never)]
+    fn all_reduce_by_parts<T: Element, O: Operator<T>>(
         &self,
         (whole, parts): (Ask, &OwnParts),
         input: &[T],
@@ -82,9 +86,20 @@ impl Comm {
         )
     }
 
-    /// [`broadcast`](Self::broadcast).
+    /// [`broadcast`](Self::broadcast) over processes; `None` if it does not run in levels.
+    #[cold]
     #[inline(never)]
     pub(super) fn broadcast_in_levels<T: Element>(
+        &self,
+        ask: &Ask,
+        buf: &mut [T],
+    ) -> Option<Result<()>> {
+        let parts = self.levels_of(ask).filter(|_| ask.root < self.size())?;
+        Some(self.broadcast_by_parts((*ask, parts), buf))
+    }
+
+    #[inline(never)]
+    fn broadcast_by_parts<T: Element>(
         &self,
         (whole, parts): (Ask, &OwnParts),
         buf: &mut [T],
@@ -120,9 +135,16 @@ impl Comm {
         )
     }
 
-    /// [`barrier`](Self::barrier).
+    /// [`barrier`](Self::barrier) over processes; `None` if it does not run in levels.
+    #[cold]
     #[inline(never)]
-    pub(super) fn barrier_in_levels(&self, (whole, parts): (Ask, &OwnParts)) -> Result<()> {
+    pub(super) fn barrier_in_levels(&self, ask: &Ask) -> Option<Result<()>> {
+        let parts = self.levels_of(ask)?;
+        Some(self.barrier_by_parts((*ask, parts)))
+    }
+
+    #[inline(never)]
+    fn barrier_by_parts(&self, (whole, parts): (Ask, &OwnParts)) -> Result<()> {
         let kept = self.kept::<()>(&whole, OperatorKind::First, (0, 0))?;
         self.again(
             &kept.described,
@@ -152,7 +174,6 @@ impl InParts<'_> {
             length,
             root: 0,
             from_input: false,
-            part_of: Some((self.whole.collective, self.whole.root as u32)),
             ..self.whole
         }
     }
@@ -166,7 +187,9 @@ impl InParts<'_> {
         op: &O,
         cells: impl CellPath<T, O>,
     ) -> Result<()> {
-        let kept = comm.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
+        let with = With::new::<T>(comm, op.kind(), (input.len(), output.len()));
+        let with = with.part_of(self.whole.collective, self.whole.root);
+        let kept = comm.kept_with(&ask, with)?;
         comm.inside(&kept.described, |inside| {
             inside.go(&kept.plan, input, output, op, cells)
         })

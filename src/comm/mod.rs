@@ -10,8 +10,8 @@
 //! - Collectives of elements: `reduce`, `all_reduce`, `fused`, `reduce_scatter`; `broadcast`, `gather`, `scatter`, `all_gather`,
 //!   `all_to_all`; `scan`; `barrier`; `using`: any of these with an algorithm of your choice; `values`,
 //!   `values_pairwise`: collectives of owned values, by move; `exact`: exact sums
-//! - Communicators: `split`: new communicators from old ones; `subset`: made by its members alone; `group`: members as
-//!   values; `graph`: with neighbours that each rank names
+//! - Communicators: `split`: new communicators from old ones; `collected`: how ranks of several processes agree on
+//!   them; `subset`: made by its members alone; `group`: members as values; `graph`: with neighbours that each rank names
 //! - One-sided communication: `window`: memory of each rank that all ranks can reach
 //! - Topologies and schedules: `reduce_over`: reductions over any topology; `run_schedule`: any schedule
 //! - Introspection: `run_call`: the chosen algorithm, and how all collectives of elements run; `run_exact`: how those
@@ -31,6 +31,7 @@ pub mod attribute;
 mod bounded;
 mod by_hand;
 mod cartesian;
+mod collected;
 pub mod layout;
 mod marked;
 mod neighborhood;

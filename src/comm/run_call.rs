@@ -4,7 +4,6 @@
 use std::rc::Rc;
 
 use super::Comm;
-use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable};
 use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::{Described, InCall};
@@ -173,7 +172,12 @@ impl Comm {
         op: OperatorKind,
         lengths: (usize, usize),
     ) -> Result<Rc<Kept>> {
-        let with = With::new::<T>(self, op, lengths);
+        self.kept_with(ask, With::new::<T>(self, op, lengths))
+    }
+
+    /// The same with all that the cache knows it by.
+    #[inline(always)]
+    pub(super) fn kept_with(&self, ask: &Ask, with: With) -> Result<Rc<Kept>> {
         match self.core.kept.find(ask, &with) {
             Some(kept) => Ok(kept),
             None => self.keep(*ask, with),
@@ -312,7 +316,7 @@ impl Comm {
         with: &With,
         (named, started): (&'static Info, bool),
     ) -> Described {
-        let whole = ask.part_of.map(|(whole, root)| (whole, root as Rank));
+        let whole = with.whole();
         let (collective, root) = whole.unwrap_or((shape.collective, shape.root));
         let verb = match started {
             true => Verb::Started(collective),
@@ -326,7 +330,7 @@ impl Comm {
             } else {
                 OperatorKind::None
             },
-            algorithm: match ask.part_of {
+            algorithm: match whole {
                 None => fingerprint(shape, ask.algorithm, others),
                 Some(_) => digest(&(shape.collective, shape.root, shape.commutes)),
             },

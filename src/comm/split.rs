@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::Comm;
 use super::values::append;
 use crate::Rank;
-use crate::engine::call::{From, InCall};
+use crate::engine::call::InCall;
 use crate::error::{Result, Site};
 use crate::machine::{Cpus, Machine, Object, ObjectKind};
 use crate::transport::CommShared;
@@ -17,8 +17,8 @@ use crate::transport::progress::wait::Reason;
 use crate::transport::trace::origin::{Birth, Origin};
 
 /// The colour and key that a rank passes to a split, and the place it gets.
-type Wish = (Option<u32>, i64);
-type Place = Option<(Arc<CommShared>, Rank)>;
+pub(super) type Wish = (Option<u32>, i64);
+pub(super) type Place = Option<(Arc<CommShared>, Rank)>;
 
 /// A part of the machine whose ranks share a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -339,51 +339,8 @@ impl InCall<'_> {
         }
     }
 
-    /// The same where the ranks are in several processes: rank 0 collects all wishes, and hands them to every rank,
-    /// with the contexts of the new communicators, which are its own to give. Each rank makes its communicator, or
-    /// finds it made by another rank of its process.
-    fn find_place_spread(&self, wish: Wish, birth: impl Fn(u32) -> Birth) -> Result<Place> {
-        let all = self.collect_wishes(wish)?;
-        let (contexts, wishes) = all.split_at(self.size());
-        let wishes: Vec<Wish> = wishes
-            .chunks(2)
-            .map(|wish| (wanted(wish[0]), wish[1]))
-            .collect();
-        let groups = grouped(&wishes);
-        let mine = groups.iter().zip(contexts).find_map(|(group, context)| {
-            let me = group.iter().position(|(.., rank)| *rank == self.rank())?;
-            Some((group, *context as u32, me))
-        });
-        Ok(mine.map(|(group, context, me)| {
-            let (members, origin) = self.members_of(group, &birth);
-            let shared = self.comm.fabric().adopt_comm(context, members, origin);
-            (shared, me)
-        }))
-    }
-
-    /// As many new contexts as there are ranks, and the wishes of all ranks: a colour, or -1, and a key.
-    fn collect_wishes(&self, wish: Wish) -> Result<Vec<i64>> {
-        let mine = [wish.0.map_or(-1, i64::from), wish.1];
-        let mut all = vec![0; 3 * self.size()];
-        if self.rank() > 0 {
-            self.send(0, &mine)?;
-            let (_, ()) = self.expect(&From::Rank(0), |sent: &[i64]| all = sent.to_vec())?;
-            return Ok(all);
-        }
-        let (contexts, wishes) = all.split_at_mut(self.size());
-        wishes[..2].copy_from_slice(&mine);
-        for (rank, wish) in wishes.chunks_mut(2).enumerate().skip(1) {
-            self.expect(&From::Rank(rank), |sent: &[i64]| wish.copy_from_slice(sent))?;
-        }
-        contexts
-            .iter_mut()
-            .for_each(|context| *context = self.comm.fabric().new_context().into());
-        (1..self.size()).try_for_each(|rank| self.send(rank, &all))?;
-        Ok(all)
-    }
-
     /// The members of a new communicator, and where it comes from.
-    fn members_of(
+    pub(super) fn members_of(
         &self,
         group: &[(u32, i64, Rank)],
         birth: &impl Fn(u32) -> Birth,
@@ -409,7 +366,7 @@ impl InCall<'_> {
 }
 
 /// The ranks that wish to be together, with their colour and key, in their new order.
-fn grouped(wishes: &[Wish]) -> Vec<Vec<(u32, i64, Rank)>> {
+pub(super) fn grouped(wishes: &[Wish]) -> Vec<Vec<(u32, i64, Rank)>> {
     let mut asked: Vec<(u32, i64, Rank)> = wishes
         .iter()
         .zip(0..)
@@ -418,11 +375,6 @@ fn grouped(wishes: &[Wish]) -> Vec<Vec<(u32, i64, Rank)>> {
     asked.sort_unstable();
     let groups = asked.chunk_by(|a, b| a.0 == b.0);
     groups.map(<[_]>::to_vec).collect()
-}
-
-/// A colour that was written as a number.
-fn wanted(color: i64) -> Option<u32> {
-    color.try_into().ok()
 }
 
 #[cfg(all(test, not(loom)))]

@@ -93,7 +93,7 @@ impl Comm {
         tag: u32,
         data: &[T],
     ) -> Result<Direction> {
-        self.check_near_receiver("a synchronous send", to)?;
+        self.check_receiver::<T>(to)?;
         Ok(Direction::Send {
             verb,
             to,

@@ -35,7 +35,7 @@ impl Comm {
     ///
     /// [`Usage`](ErrorKind::Usage) if there is no such rank, [`RankGone`](ErrorKind::RankGone) if it has ended without
     /// receiving the message, [`Deadlock`](ErrorKind::Deadlock) if it never can. After an error the message is as if it
-    /// had never been sent.
+    /// had never been sent, unless its receiver is in another process, which may still receive it.
     ///
     /// # Examples
     ///
@@ -80,7 +80,7 @@ impl Comm {
             ..sending::<T>("ssend", to, tag, site)
         };
         self.recorded(&event, &show, || {
-            self.check_near_receiver("a synchronous send", to)?;
+            self.check_receiver::<T>(to)?;
             let receipt = self.post_synchronous(to, tag, data);
             self.await_receipt(Some(receipt), to, Waits::OnPurpose, &show, site)
         })
@@ -91,7 +91,8 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// [`Usage`](ErrorKind::Usage) if there is no such rank; the other errors of [`ssend`](Self::ssend) come from the
+    /// [`Usage`](ErrorKind::Usage) if there is no such rank, [`NotPlain`](ErrorKind::NotPlain) if it is in another process
+    /// and the elements cannot leave this one; the other errors of [`ssend`](Self::ssend) come from the
     /// request.
     ///
     /// # Examples

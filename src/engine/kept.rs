@@ -36,8 +36,6 @@ pub(crate) struct Ask {
     pub algorithm: Option<Algorithm>,
     /// The vectors that the elements hold, which are blocks then.
     pub fused: Option<&'static Signature>,
-    /// The collective that this one is a part of, and its root; it is named by these.
-    pub part_of: Option<(Collective, u32)>,
 }
 
 impl Ask {
@@ -68,9 +66,9 @@ impl Ask {
     }
 
     /// A hash of what differs between the calls that a program makes in turn: line, length, communicator.
-    fn hash(&self, length: usize, context: u32) -> u64 {
+    fn hash(&self, length: usize, context: u64) -> u64 {
         let line = ptr::from_ref(self.site).addr() as u64;
-        let all = line ^ (length as u64).rotate_left(24) ^ u64::from(context).rotate_left(44);
+        let all = line ^ (length as u64).rotate_left(24) ^ context.rotate_left(44);
         let product = all.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         // The high bits of a product depend on all bits of the factor.
         product ^ (product >> 32)
@@ -98,9 +96,7 @@ impl Ask {
                 ask.from_input,
             )
         };
-        let same_algorithm = self.by_same(other);
-        let same_whole = !cfg!(feature = "mpi") || self.part_of == other.part_of;
-        ptr::eq(self.site, other.site) && what(self) == what(other) && same_algorithm && same_whole
+        ptr::eq(self.site, other.site) && what(self) == what(other) && self.by_same(other)
     }
 }
 
@@ -117,7 +113,6 @@ pub(crate) fn ask(collective: Collective, length: usize) -> Ask {
         from_input: false,
         algorithm: None,
         fused: None,
-        part_of: None,
     }
 }
 
@@ -128,8 +123,14 @@ pub(crate) struct With {
     /// The lengths of input and output.
     pub lengths: (usize, usize),
     pub info: &'static Info,
-    context: u32,
+    /// The context of the communicator; above its 32 bits, if this call is a part of another one, the number of that
+    /// collective (6 bits) and its root.
+    context: u64,
 }
+
+/// The bits of [`With::context`] below the number of a collective, and below a root.
+const OF_WHOLE: u32 = 32;
+const OF_ROOT: u32 = 38;
 
 impl With {
     #[inline]
@@ -148,8 +149,26 @@ impl With {
             op,
             lengths,
             info,
-            context: comm.shared.context,
+            context: comm.shared.context.into(),
         }
+    }
+
+    /// The same for a part of this collective of this root, by which the part is named.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn part_of(self, whole: Collective, root: Rank) -> With {
+        let number = whole as u64 + 1;
+        With {
+            context: self.context | number << OF_WHOLE | (root as u64) << OF_ROOT,
+            ..self
+        }
+    }
+
+    /// The collective that the call is a part of, and its root.
+    pub(crate) fn whole(&self) -> Option<(Collective, Rank)> {
+        let number = (self.context >> OF_WHOLE) as usize % (1 << (OF_ROOT - OF_WHOLE));
+        let whole = number.checked_sub(1)?;
+        let root = (self.context >> OF_ROOT) as Rank;
+        Some((Collective::all().nth(whole)?, root))
     }
 
     #[inline]
@@ -176,7 +195,7 @@ impl Kept {
 
     /// Whether it is a fused call at this line, of this communicator and with this algorithm.
     #[inline(always)]
-    fn is_fused(&self, ask: &Ask, context: u32) -> bool {
+    fn is_fused(&self, ask: &Ask, context: u64) -> bool {
         let same = ptr::eq(self.ask.site, ask.site) && self.with.context == context;
         same && self.ask.fused.is_some() && self.ask.by_same(ask)
     }
@@ -310,7 +329,7 @@ impl KeptCalls {
 
     /// The last fused call at a line, if it was one of this communicator with the same algorithm.
     #[inline]
-    pub(crate) fn last_fused(&self, ask: &Ask, context: u32) -> Option<Rc<Kept>> {
+    pub(crate) fn last_fused(&self, ask: &Ask, context: u64) -> Option<Rc<Kept>> {
         let is = |kept: &&Rc<Kept>| kept.is_fused(ask, context);
         self.recent.borrow()[ask.place()]
             .as_ref()
@@ -323,7 +342,7 @@ impl KeptCalls {
     pub(crate) fn find_fused(
         &self,
         ask: &Ask,
-        context: u32,
+        context: u64,
         is_of: impl Fn(&'static Signature) -> bool,
     ) -> Option<Rc<Kept>> {
         let is = |kept: &Kept| kept.is_fused(ask, context) && kept.ask.fused.is_some_and(&is_of);

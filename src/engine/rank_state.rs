@@ -187,6 +187,7 @@ impl Core {
             ),
             Fault::Error => Err(Error::new(ErrorKind::Injected)),
             Fault::Return => {
+                self.port.fabric.leaves_early(self.port.me);
                 // Recorded first: destructors that run during unwinding may still wait.
                 self.end(Gone::Returned, None, false);
                 std::panic::resume_unwind(Box::new(unwind::EarlyReturn))

@@ -84,12 +84,14 @@ impl Comm {
     #[cold]
     fn check_spread_call(&self, call: &Call) -> Result<()> {
         use Verb::{
-            Cartesian, Collective, Dup, NeighborAllGather, NeighborAllGatherV, NeighborAllToAll,
-            NeighborAllToAllV, ReduceOver, RunSchedule, Split, Started, StartedNeighborAllGather,
-            StartedNeighborAllGatherV, StartedNeighborAllToAll, StartedNeighborAllToAllV,
+            Cartesian, Collective, Dup, Graph, GraphFromEdges, NeighborAllGather,
+            NeighborAllGatherV, NeighborAllToAll, NeighborAllToAllV, ReduceOver, RunSchedule,
+            Split, Started, StartedNeighborAllGather, StartedNeighborAllGatherV,
+            StartedNeighborAllToAll, StartedNeighborAllToAllV,
         };
         let goes = match call.verb {
-            Collective(_) | Started(_) | RunSchedule | Dup | Split | Cartesian => true,
+            Collective(_) | Started(_) | RunSchedule | Dup | Split => true,
+            Cartesian | Graph | GraphFromEdges => true,
             // Where ranks may be missing, it moves vectors and lists.
             ReduceOver => !call.tolerant,
             NeighborAllGather | NeighborAllGatherV | NeighborAllToAll | NeighborAllToAllV => true,

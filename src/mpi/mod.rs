@@ -95,6 +95,23 @@ impl Processes {
         state.failed = sent.err();
     }
 
+    /// Sends what `next` gives, short messages with their receivers, if no other thread is inside MPI: for callers that
+    /// may not wait for one.
+    pub(crate) fn try_send<const N: usize>(
+        &self,
+        next: &mut dyn FnMut() -> Option<(usize, [u8; N])>,
+    ) {
+        let Some(mut state) = self.state.try_lock() else {
+            return;
+        };
+        while state.failed.is_none()
+            && let Some((to, head)) = next()
+        {
+            // The next poll reports it.
+            state.failed = state.traffic.send(to, &head, &[], None).err();
+        }
+    }
+
     /// Takes in what has arrived, `all` of it or one message and what was held up, and hands each message to `deliver`,
     /// which must not wait and must not call anything here. Returns at once if another thread does so. An error is
     /// reported once.

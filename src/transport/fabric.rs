@@ -372,7 +372,7 @@ impl Fabric {
             scheduler.posted(to, packet.head);
         }
         if self.is_far(to) {
-            return self.post_far(to, &packet);
+            return self.post_far(to, packet);
         }
         let endpoint = &self.endpoints[to];
         // Checked before the post: after it the receiver may have taken the packet and ended successfully.
@@ -465,6 +465,9 @@ impl Lenders for Fabric {
     }
 
     fn settled(&self, lender: Rank) {
+        if self.is_far(lender) {
+            return self.settled_far();
+        }
         self.endpoints[lender].sleeper.rouse();
     }
 }

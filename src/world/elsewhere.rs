@@ -17,6 +17,8 @@ pub(super) struct Elsewhere {
     pub first: Rank,
     /// Of all ranks; empty if all are in this process.
     ends: Vec<Option<FarEnd>>,
+    /// The ranks of other processes that an injected fault has ended early.
+    left: Vec<Rank>,
 }
 
 impl Elsewhere {
@@ -24,6 +26,7 @@ impl Elsewhere {
         Elsewhere {
             first: fabric.near().start,
             ends: fabric.far_ends(),
+            left: fabric.left_early(),
         }
     }
 
@@ -55,6 +58,7 @@ impl Ends for Everywhere<'_> {
     fn end(&self, rank: Rank) -> End {
         match self.elsewhere.far(rank) {
             None => self.near.end(rank - self.elsewhere.first),
+            Some((Gone::Returned, _)) if self.elsewhere.left.contains(&rank) => End::Left,
             Some((Gone::Returned, _)) => End::Returned,
             Some((Gone::Failed(_), _)) => End::Failed,
             Some((Gone::Panicked(_), _)) => End::Panicked,

@@ -69,7 +69,8 @@ fn point_to_point(ranks: usize) {
             any_source(comm)?;
             comm.barrier()?;
             probes(comm)?;
-            requests(comm)
+            requests(comm)?;
+            synchronous(comm)
         })
         .unwrap();
     // A second world, whose messages are not those of the first.
@@ -178,6 +179,35 @@ fn requests(comm: &Comm) -> Result<()> {
             send.wait()?;
         }
     }
+    Ok(())
+}
+
+/// Each rank learns of its left neighbour's state, which that one has sent before it received: so a synchronous send to
+/// it has waited for the receive.
+fn synchronous(comm: &Comm) -> Result<()> {
+    let (me, size) = (comm.rank(), comm.size());
+    let (right, left) = ((me + 1) % size, (me + size - 1) % size);
+    for length in [1, 3000] {
+        let sent = comm.issend(right, 11, numbers(me, length))?;
+        assert_eq!(comm.recv::<u64>(left, 11)?.0, numbers(left, length));
+        assert_eq!(sent.wait()?, numbers(me, length));
+        // Round the ring: the first sends before it receives, all others after.
+        if me > 0 {
+            assert_eq!(comm.recv::<u64>(left, 12)?.0, numbers(left, length));
+        }
+        if size > 1 {
+            comm.ssend(right, 12, &numbers(me, length))?;
+        }
+        if me == 0 && size > 1 {
+            assert_eq!(comm.recv::<u64>(left, 12)?.0, numbers(left, length));
+        }
+    }
+    let mut open = comm.issend(right, 13, vec![me])?;
+    comm.barrier()?;
+    assert_eq!(open.test()?, None, "no rank has received it");
+    comm.barrier()?;
+    assert_eq!(comm.recv::<usize>(left, 13)?.0, [left]);
+    assert_eq!(open.wait()?, [me]);
     Ok(())
 }
 
@@ -499,9 +529,38 @@ fn communicators(ranks: usize) {
                 some.all_gather(&[me], &mut ranks)?;
                 assert_eq!(ranks, (1..size).rev().collect::<Vec<_>>());
             }
+            graphs(comm)?;
             twin.barrier()
         })
         .unwrap();
+}
+
+/// Each rank gets the blocks of its divisors, by both ways to name the edges; then the ends of an edge disagree.
+fn graphs(comm: &Comm) -> Result<()> {
+    let (me, size) = (comm.rank(), comm.size());
+    let divides = |a: Rank, b: Rank| a > 0 && b > a && b.is_multiple_of(a);
+    let divisors: Vec<Rank> = (0..size).filter(|&d| divides(d, me)).collect();
+    let multiples: Vec<Rank> = (0..size).filter(|&m| divides(me, m)).collect();
+    let edges: Vec<(Rank, Rank)> = divisors.iter().map(|&d| (d, me)).collect();
+    for graph in [
+        comm.graph(&divisors, &multiples)?,
+        rankfold::Graph::from_edges(comm, &edges)?,
+    ] {
+        assert_eq!(graph.sources(), divisors);
+        assert_eq!(graph.destinations(), multiples);
+        let mut got = vec![0; divisors.len() * 40];
+        graph.neighbor_all_gather(&numbers(me, 40), &mut got)?;
+        let wanted: Vec<u64> = divisors.iter().flat_map(|&d| numbers(d, 40)).collect();
+        assert_eq!(got, wanted);
+    }
+    if size > 1 {
+        let last = [size - 1];
+        let error = comm.graph(&[], if me == 0 { &last } else { &[] });
+        let error = error.err().expect("the last rank names no source");
+        let said = "graph with 1 edge to rank";
+        assert!(error.to_string().contains(said), "{error}");
+    }
+    comm.barrier()
 }
 
 /// Splits into even and odd ranks, of all processes; each in the other order.
@@ -578,8 +637,8 @@ fn refusals(ranks: usize) {
             not_plain(comm.ibroadcast(0, vec!["text"]).map(drop));
             usage(comm.send_value(far, 0, String::new()));
             usage(comm.isend_value(far, 0, String::new()).map(drop));
-            usage(comm.ssend(far, 0, &[1]));
-            usage(comm.issend(far, 0, vec![1]).map(drop));
+            not_plain(comm.ssend(far, 0, &["text"]));
+            not_plain(comm.issend(far, 0, vec!["text"]).map(drop));
             usage(comm.values().all_gather(String::new()).map(drop));
             usage(comm.values().all_reduce(1, |a, b| a + b).map(drop));
             usage(comm.shrink().map(drop));
@@ -596,7 +655,6 @@ fn refusals(ranks: usize) {
                     .run()
                     .map(drop),
             );
-            usage(comm.graph(&[far], &[far]).map(drop));
             let mut sum = [1];
             comm.all_reduce(&mut sum, op::Sum)?;
             assert_eq!(sum[0], comm.size());

@@ -17,7 +17,9 @@ impl Far {
         let arrived = &mut |from, letter: &[u8], body: Option<Message>| {
             self.arrived(fabric, from, letter, body);
         };
-        if let Err(error) = self.session.processes.poll(all, arrived) {
+        let polled = self.session.processes.poll(all, arrived);
+        self.tell_received_later();
+        if let Err(error) = polled {
             let why = Gone::Failed(format!("its process cannot be reached: {error}").into());
             for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
                 self.end(fabric, rank, why.clone());
@@ -66,6 +68,7 @@ impl Far {
         match envelope.kind {
             Kind::End => self.take_end(fabric, note()),
             Kind::Broken => self.take_broken(fabric, note()),
+            Kind::Received(number) => self.take_received(fabric, number),
             _ => self.deliver(fabric, from, envelope, it),
         }
     }
@@ -83,6 +86,7 @@ impl Far {
                 .for_each(|rank| self.end(Some(fabric), rank, why.clone()));
             return;
         };
+        let packet = self.with_receipt(from, envelope.kind, packet);
         let endpoint = &fabric.endpoints[envelope.to];
         match envelope.kind {
             Kind::Lane => {
@@ -120,6 +124,9 @@ impl Far {
 
     fn record_end(&self, fabric: Option<&Fabric>, end: End) {
         let rank = end.rank;
+        if end.left {
+            self.leaves_early(rank);
+        }
         if let Some(fabric) = fabric {
             fabric.record_end(rank, end.why, end.site, end.follows);
         }

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
 use super::notes::{End, Hello, Writer};
+use super::receipts::Receipts;
 use super::session::{Nap, Session, session};
 use super::silence::{Count, Say, Silence};
 use super::wire::{self, Envelope, Kind};
@@ -39,8 +40,13 @@ pub(crate) struct Far {
     pub(super) broken: Mutex<HashMap<u32, Cause>>,
     /// Communicators that not all near members have taken, and how many have not.
     adopted: Mutex<HashMap<u32, (Arc<CommShared>, usize)>>,
+    pub(super) receipts: Mutex<Receipts>,
+    /// Number of receipts of which far senders were not told.
+    pub(super) owed: AtomicUsize,
     /// Of all ranks: whether a near one has told its end, and whether a far one's end was heard of.
     ended: Box<[AtomicBool]>,
+    /// Of all ranks: whether an injected fault has ended it early.
+    left_early: Box<[AtomicBool]>,
     closed: AtomicBool,
     /// Number of messages sent, and received; those about silence are not counted.
     sent: AtomicU64,
@@ -74,7 +80,10 @@ impl Far {
             firsts,
             broken: Mutex::default(),
             adopted: Mutex::default(),
+            receipts: Mutex::default(),
+            owed: AtomicUsize::new(0),
             ended: (0..total).map(|_| AtomicBool::new(false)).collect(),
+            left_early: (0..total).map(|_| AtomicBool::new(false)).collect(),
             closed: AtomicBool::new(false),
             sent: AtomicU64::new(0),
             received: AtomicU64::new(0),
@@ -128,10 +137,10 @@ impl Far {
     pub(super) fn send_elements(&self, to: Rank, head: Head, elements: Elements<'_>, kind: Kind) {
         match wire::envelope(kind, self.world, to, head, elements) {
             Some(envelope) => {
-                // Relaxed: read once this rank sleeps, under the lock under which it went to sleep.
-                self.sent.fetch_add(1, Ordering::Relaxed);
+                self.will_send();
                 let (to, head) = (self.process_of(to), envelope.bytes());
                 self.session.processes.send(to, &head, elements.bytes());
+                self.tell_received_later();
             }
             None => panic!("{} cannot leave the process", elements.info().name()),
         }
@@ -155,6 +164,7 @@ impl Far {
             site: site.cloned(),
             follows: follows.cloned(),
             silent: self.silence.lock().stuck,
+            left: self.has_left_early(rank),
         };
         self.tell(Kind::End, self.others(), Writer::default().end(&end));
     }
@@ -177,22 +187,28 @@ impl Far {
         let (head, note) = (Envelope::of_note(kind, self.world).bytes(), note.bytes());
         to.for_each(|process| {
             if kind != Kind::Silence {
-                // Relaxed: as in `send_elements`.
-                self.sent.fetch_add(1, Ordering::Relaxed);
+                self.will_send();
             }
             self.session.processes.send(process, &head, &note);
         });
+        self.tell_received_later();
+    }
+
+    /// Counts a message that is about to be sent.
+    pub(super) fn will_send(&self) {
+        // Relaxed: read once this rank sleeps, under the lock under which it went to sleep.
+        self.sent.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a message that was received, after it was delivered.
     pub(super) fn has_received(&self) {
-        // Relaxed: as in `send_elements`.
+        // Relaxed: as in `will_send`.
         self.received.fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many messages were sent and received. To be read where no near rank sends or takes in.
     pub(super) fn count(&self) -> Count {
-        // Relaxed: as in `send_elements`.
+        // Relaxed: as in `will_send`.
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
         (read(&self.sent), read(&self.received))
     }
@@ -214,6 +230,17 @@ impl Far {
             true => self.silence.lock().hear(me, say),
             false => self.tell(Kind::Silence, [to].into_iter(), Writer::default().say(say)),
         }
+    }
+
+    /// Notes that an injected fault ends a rank early, before its end is known.
+    pub(super) fn leaves_early(&self, rank: Rank) {
+        // Relaxed: told by the same thread, and read here after the end of all ranks.
+        self.left_early[rank].store(true, Ordering::Relaxed);
+    }
+
+    pub(super) fn has_left_early(&self, rank: Rank) -> bool {
+        // Relaxed: as above.
+        self.left_early[rank].load(Ordering::Relaxed)
     }
 
     /// Notes that a far rank's end was heard of.

@@ -10,7 +10,8 @@
 //!   each other besides
 //! - `silence`: when no rank of any process can move
 //! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
-//!   with far members; `parts`: the parts of such a communicator
+//!   with far members; `parts`: the parts of such a communicator; `synchronous`: synchronous sends, and
+//!   `receipts`: those that are open
 //!
 //! A rank takes in what has arrived in the one wait loop, and when it tests or makes progress ([`Fabric::pump`]). So it
 //! does for all near ranks. The loop's last stage sleeps for a millisecond at most in a world with far ranks, as nothing
@@ -20,9 +21,11 @@ mod arrival;
 mod far;
 mod notes;
 mod parts;
+mod receipts;
 mod session;
 mod silence;
 mod spread_lanes;
+mod synchronous;
 mod wire;
 
 use std::ops::Range;
@@ -128,17 +131,29 @@ impl Fabric {
             let asleep = || self.endpoints[rank].sleeper.asleep();
             registry.is_at_rest(rank, asleep) && !registry.wakes_by_itself(rank)
         };
-        self.near().all(is_at_rest).then(|| far.count())
+        let rests = self.near().all(is_at_rest) && !far.has_to_tell();
+        rests.then(|| far.count())
     }
 
     /// Posts a packet of plain elements to a far rank. Returns whether the rank had not ended before.
     #[cold]
-    pub(in crate::transport) fn post_far(&self, to: Rank, packet: &Packet) -> bool {
+    pub(in crate::transport) fn post_far(&self, to: Rank, mut packet: Packet) -> bool {
         let there = self.is_there(to);
         if let Some(far) = &self.far {
-            far.send(self, to, packet, wire::Kind::Mail);
+            match packet.take_receipt() {
+                None => far.send(self, to, &packet, wire::Kind::Mail),
+                Some(receipt) => far.send_synchronous(self, to, &packet, receipt),
+            }
         }
         there
+    }
+
+    /// A message of a far rank was received that waits for its receipt, or whose loan was settled.
+    #[cold]
+    pub(in crate::transport) fn settled_far(&self) {
+        if let Some(far) = &self.far {
+            far.tell_received();
+        }
     }
 
     /// The same for elements.
@@ -217,6 +232,21 @@ impl Fabric {
         self.far.as_ref().map_or_else(Vec::new, |far| far.left())
     }
 
+    /// An injected fault ends a near rank early.
+    pub(crate) fn leaves_early(&self, rank: Rank) {
+        if let Some(far) = &self.far {
+            far.leaves_early(rank);
+        }
+    }
+
+    /// The far ranks that an injected fault has ended early, once all have ended.
+    pub(crate) fn left_early(&self) -> Vec<Rank> {
+        let far = self.far.iter();
+        far.flat_map(|far| (0..far.ranks()).filter(|rank| far.has_left_early(*rank)))
+            .filter(|rank| self.is_far(*rank))
+            .collect()
+    }
+
     /// How far ranks have ended, once all have.
     pub(crate) fn far_ends(&self) -> Vec<Option<(Gone, Option<Arc<str>>)>> {
         let registry = self.open_registry();
@@ -237,6 +267,12 @@ impl CommShared {
 }
 
 impl Port {
+    /// Whether there are ranks in other processes.
+    #[inline]
+    pub(crate) fn has_far(&self) -> bool {
+        self.fabric.far.is_some()
+    }
+
     /// Takes in what has arrived from other processes. Not where the registry may be open, as in the look of a wait: a
     /// rank's end may be among it.
     #[inline]

@@ -42,9 +42,12 @@ impl Fabric {
     }
 
     #[inline(always)]
-    pub(in crate::transport) fn post_far(&self, _: Rank, _: &Packet) -> bool {
+    pub(in crate::transport) fn post_far(&self, _: Rank, _: Packet) -> bool {
         false
     }
+
+    #[inline(always)]
+    pub(in crate::transport) fn settled_far(&self) {}
 
     #[inline(always)]
     pub(in crate::transport) fn post_elements_far(
@@ -88,6 +91,13 @@ impl Fabric {
 
     pub(crate) fn close_far(&self) {}
 
+    #[inline(always)]
+    pub(crate) fn leaves_early(&self, _: Rank) {}
+
+    pub(crate) fn left_early(&self) -> Vec<Rank> {
+        Vec::new()
+    }
+
     pub(crate) fn far_ends(&self) -> Vec<Option<(Gone, Option<Arc<str>>)>> {
         Vec::new()
     }
@@ -101,6 +111,11 @@ impl CommShared {
 }
 
 impl Port {
+    #[inline(always)]
+    pub(crate) fn has_far(&self) -> bool {
+        false
+    }
+
     #[inline(always)]
     pub(crate) fn pump(&self) {}
 

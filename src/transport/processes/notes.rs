@@ -28,6 +28,8 @@ pub(crate) struct End {
     pub follows: Option<Cause>,
     /// Whether the silence of all processes was proved before.
     pub silent: bool,
+    /// Whether an injected fault has ended it early.
+    pub left: bool,
 }
 
 /// Writes numbers and texts one after another.
@@ -74,7 +76,7 @@ impl Writer {
             Some(cause) => self.number(1).cause(cause),
             None => self.number(0),
         };
-        self.number(end.silent.into());
+        self.number(end.silent.into()).number(end.left.into());
         self
     }
 
@@ -182,6 +184,7 @@ impl Reader<'_> {
                 _ => Some(self.cause()?),
             },
             silent: self.number()? != 0,
+            left: self.number()? != 0,
         })
     }
 
@@ -306,6 +309,7 @@ mod tests {
                 site: None,
                 follows,
                 silent: true,
+                left: true,
             };
             let read = Reader(&bytes(&Writer::default().end(&end))).end();
             assert_eq!(format!("{read:?}"), format!("{:?}", Some(end)));

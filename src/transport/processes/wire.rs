@@ -23,7 +23,11 @@ use crate::transport::memory::packet::Packet;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Elements for a mailbox.
-    Mail = 1,
+    Mail,
+    /// Elements for a mailbox; their sender waits for the receipt of this number.
+    Synchronous(u32),
+    /// The message with this number was received.
+    Received(u32),
     /// Elements for a lane.
     Lane,
     /// The process opens a world.
@@ -38,7 +42,8 @@ pub(super) enum Kind {
     Bye,
 }
 
-const KINDS: [Kind; 7] = [
+/// The kinds of messages, in the order of their numbers.
+const KINDS: [Kind; 9] = [
     Kind::Mail,
     Kind::Lane,
     Kind::Hello,
@@ -46,7 +51,35 @@ const KINDS: [Kind; 7] = [
     Kind::Broken,
     Kind::Silence,
     Kind::Bye,
+    Kind::Synchronous(0),
+    Kind::Received(0),
 ];
+
+impl Kind {
+    /// The number of the kind, and of the receipt.
+    fn numbers(self) -> (u32, u32) {
+        match self {
+            Kind::Mail => (0, 0),
+            Kind::Lane => (1, 0),
+            Kind::Hello => (2, 0),
+            Kind::End => (3, 0),
+            Kind::Broken => (4, 0),
+            Kind::Silence => (5, 0),
+            Kind::Bye => (6, 0),
+            Kind::Synchronous(receipt) => (7, receipt),
+            Kind::Received(receipt) => (8, receipt),
+        }
+    }
+
+    /// The kind with these numbers.
+    fn of((kind, receipt): (u32, u32)) -> Option<Kind> {
+        Some(match *KINDS.get(kind as usize)? {
+            Kind::Synchronous(_) => Kind::Synchronous(receipt),
+            Kind::Received(_) => Kind::Received(receipt),
+            other => other,
+        })
+    }
+}
 
 /// What comes before the contents of every message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,9 +114,10 @@ impl Envelope {
     pub(super) fn bytes(&self) -> [u8; LENGTH] {
         let Envelope { head, .. } = *self;
         let half = |high: u32, low: u32| u64::from(high) << 32 | u64::from(low);
+        let (kind, receipt) = self.kind.numbers();
         let words = [
-            half(self.world, self.kind as u32),
-            self.to as u64,
+            half(self.world, kind),
+            half(receipt, self.to as u32),
             half(head.context(), head.source() as u32),
             half(head.tag(), head.print()),
             self.plain,
@@ -105,14 +139,11 @@ impl Envelope {
         });
         let [first, to, line, call, plain, count] =
             std::array::from_fn(|_| words.next().unwrap_or(0));
-        let kind = KINDS
-            .into_iter()
-            .find(|kind| *kind as u32 == first as u32)?;
         let high = |word: u64| (word >> 32) as u32;
         let envelope = Envelope {
-            kind,
+            kind: Kind::of((first as u32, high(to)))?,
             world: high(first),
-            to: to as Rank,
+            to: to as u32 as Rank,
             head: Head::new(high(line), line as u32 as Rank, high(call), call as u32),
             plain,
             count,
@@ -153,15 +184,44 @@ pub(super) fn packet(
     if !is_whole || !first.addr().is_multiple_of(info.align()) {
         return None;
     }
-    if let Some(body) = body {
+    // A packet with a receipt owns its elements.
+    let may_share = !matches!(envelope.kind, Kind::Synchronous(_));
+    let mut body = body;
+    if may_share && let Some(body) = body.take() {
         // SAFETY: these bytes are elements of this type, see the head.
         let received = unsafe { Received::new(Box::new(body), count, info) };
         return Some(Packet::shared(envelope.head, info, Arc::new(received)));
     }
-    // SAFETY: these bytes are `count` elements of this type, and the pointer is aligned, as just checked.
+    // SAFETY: these bytes are `count` elements of this type, and the pointer is aligned, as just checked. They are in
+    // `contents` or in `body`, which lives until the end of this function.
     let elements = unsafe { Elements::from_raw(first, count, info) };
-    Some(match Packet::fits(elements) {
+    let packet = match may_share && Packet::fits(elements) {
         true => Packet::eager(envelope.head, elements),
         false => Packet::copy_of(envelope.head, elements),
-    })
+    };
+    drop(body);
+    Some(packet)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_envelope_is_the_same_after_it_was_sent() {
+        let with_receipts = [Kind::Synchronous(7), Kind::Received(u32::MAX)];
+        for kind in KINDS.into_iter().chain(with_receipts) {
+            let sent = Envelope {
+                kind,
+                world: 3,
+                to: 70_000,
+                head: Head::new(8, 5, u32::MAX, 6),
+                plain: u64::MAX,
+                count: 1 << 40,
+            };
+            let letter = [&sent.bytes()[..], &[1, 2]].concat();
+            assert_eq!(Envelope::open(&letter), Some((sent, &[1, 2][..])));
+        }
+        assert_eq!(Envelope::open(&[0; LENGTH - 1]), None);
+    }
 }

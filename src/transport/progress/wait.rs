@@ -268,8 +268,12 @@ impl Port {
             true => budget.get(),
             false => 0,
         };
+        // Asked once: a look takes a few nanoseconds.
+        let has_far = self.has_far();
         for _ in 0..spins {
-            self.pump_one();
+            if has_far {
+                self.pump_one();
+            }
             if let Some(found) = look() {
                 budget.set((budget.get() * 2).min(SPINS));
                 return Some(found);

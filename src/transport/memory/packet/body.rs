@@ -285,11 +285,10 @@ impl Packet {
     }
 
     /// Detaches the receipt, if there is one.
-    pub(super) fn drop_receipt(&mut self) {
-        if self.is_owned() {
-            // SAFETY: the kind says that this field was written.
-            unsafe { &mut *self.body.owned }.receipt = None;
-        }
+    pub(in crate::transport) fn take_receipt(&mut self) -> Option<Arc<Receipt>> {
+        let is_owned = self.is_owned();
+        // SAFETY: the kind says that this field was written.
+        is_owned.then(|| unsafe { &mut *self.body.owned }.receipt.take())?
     }
 
     /// Accepts the receipt of an owned message, and tells its sender; `false`: the sender has revoked the message. Only

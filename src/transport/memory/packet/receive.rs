@@ -33,7 +33,7 @@ impl Packet {
         }
         let ours = self.accept(lenders);
         if ours {
-            self.drop_receipt();
+            self.take_receipt();
         }
         ours
     }

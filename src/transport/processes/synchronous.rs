@@ -1,0 +1,76 @@
+//! Synchronous sends to ranks of other processes: how their [receipts](super::receipts) go back.
+//!
+//! A receipt is accepted by a rank that may hold the lock of the registry. So that rank does not wait for the lock of MPI:
+//! where it finds that taken, the thread that holds it tells of the receipt when it is done.
+
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use super::far::Far;
+use super::wire::{Envelope, Kind};
+use crate::Rank;
+use crate::transport::Fabric;
+use crate::transport::memory::packet::Packet;
+use crate::transport::memory::receipt::Receipt;
+
+impl Far {
+    /// Sends a message whose sender waits for its receipt.
+    pub(super) fn send_synchronous(
+        &self,
+        fabric: &Fabric,
+        to: Rank,
+        packet: &Packet,
+        receipt: Arc<Receipt>,
+    ) {
+        let number = self.receipts.lock().wait_for(packet.source(), receipt);
+        self.send(fabric, to, packet, Kind::Synchronous(number));
+    }
+
+    /// Attaches a receipt to a message that has arrived, if its sender waits for one.
+    pub(super) fn with_receipt(&self, from: usize, kind: Kind, packet: Packet) -> Packet {
+        match kind {
+            Kind::Synchronous(number) => {
+                // Relaxed: as in `tell_received`.
+                self.owed.fetch_add(1, Ordering::Relaxed);
+                packet.with_receipt(self.receipts.lock().owe(from, number))
+            }
+            _ => packet,
+        }
+    }
+
+    /// Tells other processes which of their messages were received. If another thread is inside MPI, that one does, once
+    /// it is not. Waits for no lock that is held inside MPI: the registry may be open here.
+    pub(super) fn tell_received(&self) {
+        // Pairs with the fence in `tell_received_later`: this thread finds the lock free, or the other one the receipt.
+        fence(Ordering::SeqCst);
+        self.session.processes.try_send(&mut || {
+            let (process, number) = self.receipts.lock().accepted()?;
+            // Relaxed: changed under the lock of MPI.
+            self.owed.fetch_sub(1, Ordering::Relaxed);
+            self.will_send();
+            let note = Envelope::of_note(Kind::Received(number), self.world);
+            Some((process, note.bytes()))
+        });
+    }
+
+    /// The same after this thread was inside MPI, for others that have found it there.
+    pub(super) fn tell_received_later(&self) {
+        // Relaxed: what arrived while another thread was inside MPI, that one sees.
+        if self.owed.load(Ordering::Relaxed) > 0 {
+            self.tell_received();
+        }
+    }
+
+    /// Whether a message was received and its sender was not told, as another thread was inside MPI.
+    pub(super) fn has_to_tell(&self) -> bool {
+        self.receipts.lock().has_to_tell()
+    }
+
+    /// A message was received whose sender, a near rank, may wait for that.
+    pub(super) fn take_received(&self, fabric: Option<&Fabric>, number: u32) {
+        let sender = self.receipts.lock().accept(number);
+        if let (Some(sender), Some(fabric)) = (sender, fabric) {
+            fabric.endpoints[sender].sleeper.rouse();
+        }
+    }
+}
