@@ -194,9 +194,9 @@ impl Comm {
         if self.shared.spans() {
             return self.run_each(ask, parts);
         }
-        let context = self.shared.context;
+        let alike = self.alike;
         let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
-        let kept = self.core.kept.find_fused(ask, context, likely);
+        let kept = self.core.kept.find_fused(ask, alike, likely);
         let found = kept.and_then(|kept| self.run_kept(&kept, parts));
         found.unwrap_or_else(|| self.run_blocks(ask, parts))
     }
@@ -230,8 +230,8 @@ impl Comm {
     fn run_one(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
         let vectors = || parts.iter().map(Part::vector);
         let is_of = |signature: &'static Signature| signature.is_of(vectors());
-        let context = self.shared.context;
-        let kept = match self.core.kept.find_fused(ask, context, is_of) {
+        let alike = self.alike;
+        let kept = match self.core.kept.find_fused(ask, alike, is_of) {
             Some(kept) => Some(kept),
             None => self.keep_fused(ask, Signature::of(vectors()))?,
         };

@@ -67,13 +67,10 @@ impl Ask {
         ptr::from_ref(self.site).addr() / 8 % RECENT
     }
 
-    /// A hash of what differs between the calls that a program makes in turn: line, length, communicator.
-    fn hash(&self, length: usize, context: u32) -> u64 {
+    /// A hash of what differs between the calls that a program makes in turn: line, length, kind of communicator.
+    fn hash(&self, length: usize, alike: u32) -> u64 {
         let line = ptr::from_ref(self.site).addr() as u64;
-        let all = line ^ (length as u64).rotate_left(24) ^ u64::from(context).rotate_left(44);
-        let product = all.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The high bits of a product depend on all bits of the factor.
-        product ^ (product >> 32)
+        mixed(line ^ (length as u64).rotate_left(24) ^ u64::from(alike).rotate_left(44))
     }
 
     /// Whether both calls ask for the same. Lines are compared by address.
@@ -98,6 +95,15 @@ impl Ask {
     }
 }
 
+/// A hash whose low bits depend on all bits of the word: the high bits of a product depend on all bits of the factor,
+/// and the low ones on the low ones alone, so it takes two products.
+fn mixed(word: u64) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let once = word.wrapping_mul(ODD);
+    let twice = (once ^ once >> 32).wrapping_mul(ODD);
+    twice ^ twice >> 32
+}
+
 /// A call at the caller's line.
 #[inline]
 #[track_caller]
@@ -115,14 +121,14 @@ pub(crate) fn ask(collective: Collective, length: usize) -> Ask {
     }
 }
 
-/// The operator, lengths, type and communicator of a call, besides its arguments.
+/// The operator, lengths, type and kind of communicator of a call, besides its arguments.
 #[derive(Clone, Copy)]
 pub(crate) struct With {
     pub op: OperatorKind,
     /// The lengths of input and output.
     pub lengths: (usize, usize),
     pub info: &'static Info,
-    context: u32,
+    alike: u32,
 }
 
 impl With {
@@ -142,13 +148,21 @@ impl With {
             op,
             lengths,
             info,
-            context: comm.shared.context,
+            alike: comm.alike,
+        }
+    }
+
+    /// The same on this communicator alone, for calls that hold on to it.
+    pub(crate) fn only_on(self, comm: &Comm) -> With {
+        With {
+            alike: comm.shared.context,
+            ..self
         }
     }
 
     #[inline]
     fn is(&self, other: &With) -> bool {
-        let what = |with: &With| (with.lengths, with.context, with.op);
+        let what = |with: &With| (with.lengths, with.alike, with.op);
         what(self) == what(other) && self.info.is(other.info)
     }
 }
@@ -291,27 +305,27 @@ impl KeptCalls {
     /// The same among all calls.
     #[inline(never)]
     fn seek(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
-        let hash = ask.hash(ask.length, with.context);
+        let hash = ask.hash(ask.length, with.alike);
         self.seek_where(ask, hash, &|kept| kept.is(ask, with))
     }
 
-    /// Looks up a fused call of this communicator whose vectors are the right ones.
+    /// Looks up a fused call of such communicators whose vectors are the right ones.
     #[inline]
     pub(crate) fn find_fused(
         &self,
         ask: &Ask,
-        context: u32,
+        alike: u32,
         is_of: impl Fn(&'static Signature) -> bool,
     ) -> Option<Rc<Kept>> {
         let is = |kept: &Kept| {
-            let same = ptr::eq(kept.ask.site, ask.site) && kept.with.context == context;
+            let same = ptr::eq(kept.ask.site, ask.site) && kept.with.alike == alike;
             same && kept.ask.algorithm == ask.algorithm && kept.ask.fused.is_some_and(&is_of)
         };
         match &self.recent.borrow()[ask.place()] {
             Some(kept) if is(kept) => return Some(kept.clone()),
             _ => (),
         }
-        self.seek_where(ask, ask.hash(OF_FUSED, context), &is)
+        self.seek_where(ask, ask.hash(OF_FUSED, alike), &is)
     }
 
     fn seek_where(&self, ask: &Ask, hash: u64, is: &dyn Fn(&Kept) -> bool) -> Option<Rc<Kept>> {
@@ -326,7 +340,7 @@ impl KeptCalls {
     /// Stores a call, reusing the memory of an evicted one if possible.
     pub(crate) fn put(&self, call: Kept) -> Rc<Kept> {
         let length = call.ask.fused.map_or(call.ask.length, |_| OF_FUSED);
-        let hash = call.ask.hash(length, call.with.context);
+        let hash = call.ask.hash(length, call.with.alike);
         let recent = &mut self.recent.borrow_mut()[call.ask.place()];
         *recent = None;
         let put = |mut evicted: Option<Rc<Kept>>| {
@@ -338,5 +352,27 @@ impl KeptCalls {
         };
         let kept = self.all.borrow_mut().put(hash, put).clone();
         recent.insert(kept).clone()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_of_calls_that_differ_in_one_thing_spread() {
+        const SETS: usize = 256;
+        let call = ask(Collective::AllReduce, 0);
+        let by_length = |i: usize| call.hash(i, 0);
+        // Contexts are multiples of a small number.
+        let by_kind = |i: usize| call.hash(1, 8 * i as u32);
+        let by_both = |i: usize| call.hash(i / 32, 8 * (i % 32) as u32);
+        let all: [&dyn Fn(usize) -> u64; 3] = [&by_length, &by_kind, &by_both];
+        for hash in all {
+            let mut sets = [0; SETS];
+            (0..4 * SETS).for_each(|i| sets[hash(i) as usize % SETS] += 1);
+            // Random ones, four a set, are at most this many with a probability of nearly one.
+            assert!(sets.iter().all(|&of| of <= 16), "{sets:?}");
+        }
     }
 }
