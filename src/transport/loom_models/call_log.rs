@@ -123,7 +123,7 @@ fn a_call_is_found_only_on_communicators_on_which_it_was_made() {
         let log = Arc::new(CallLog::new());
         let (one, other) = (log.enter(&call(10)), log.enter(&call(20)));
         // The places before the one that is read, all on a communicator of their own.
-        let fill = |log: &CallLog| (0..7).for_each(|number| log.write(one, 8, number));
+        let fill = move |log: &CallLog| (0..7).for_each(|number| log.write(one, 8, number));
         fill(&log);
         log.write(one, 2, 0);
         let writer = {
