@@ -6,7 +6,9 @@
 //! executor    for each step: ask the schedule; post, receive, fold where it says
 //! channels    the same over lanes that are crossbeam channels
 //! bare lines  two threads, a number and the elements beside it, one cache line for both or one each way
-//! kept call   calls of three lengths in turn at one line, and of more lengths than are kept
+//! kept call   calls of three or eighty lengths in turn at one line, and of more lengths than are kept
+//! in turn     calls on several communicators, and what two threads take over as many sets of bare lines: a line each
+//!             way, of which there are two, and one that each writes for itself
 //! ```
 
 mod common;
@@ -77,6 +79,13 @@ fn main() {
     };
     print("three kept calls", "one kept call", 1.2, &kept(1));
     print("three kept calls", "described anew", 1.0, &kept(16_384));
+    let eighty = compare(effort, &|times| at_one_line(times, 80), &|times| {
+        at_one_line(times, 1)
+    });
+    print("eighty kept calls", "one kept call", 1.2, &eighty);
+    let bare = |sets: u64| move |times| swap::lines_in_turn::<1>(Each, times, sets);
+    let beside = compare(effort, &bare(1000), &bare(1));
+    print("1000 sets of bare lines", "one set", 1.0, &beside);
     let communicators = |all: usize| move |times| at_communicators(times, all);
     for all in [3, 1000] {
         let beside = compare(effort, &communicators(all), &communicators(1));

@@ -575,3 +575,31 @@ fn grids_are_as_even_as_they_can_be() {
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }
+
+/// Calls on duplicates share their description, and are told of the communicator on which they were made.
+#[test]
+fn a_mismatch_on_a_duplicate_names_that_one_and_the_calls_made_there() {
+    let sum = |comm: &Comm| comm.all_reduce(&mut [1], op::Sum);
+    let before = line!();
+    let error = World::new(2).run(|comm| {
+        let one = comm.dup()?;
+        let other = comm.dup()?;
+        for _ in 0..9 {
+            [comm, &one, &other].into_iter().try_for_each(sum)?;
+        }
+        sum(&one)?;
+        match comm.rank() {
+            0 => sum(&other),
+            _ => other.broadcast(0, &mut [1]),
+        }
+    });
+    let text = error.unwrap_err().to_string();
+    let there = format!("dup of world at tests/communicators.rs:{}", before + 3);
+    for part in [
+        "all_reduce(1 x i32, Sum)",
+        "broadcast(root 0, 1 x i32)",
+        &there,
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+}

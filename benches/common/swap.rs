@@ -68,8 +68,21 @@ pub fn one_line(on: On, times: u64) -> Duration {
 
 /// `N` words, at most seven, through lines with one writer each.
 pub fn two_lines<const N: usize>(on: On, times: u64) -> Duration {
-    let lines = [0; 4].map(|_| words());
-    exchanges::<N>(on, times, |rank, parity| {
-        &lines[2 * rank + parity as usize][..]
+    lines_in_turn::<N>(on, times, 1)
+}
+
+/// The same through several such sets of lines in turn, of which each rank also writes a line of its own.
+pub fn lines_in_turn<const N: usize>(on: On, times: u64, sets: u64) -> Duration {
+    let lines: Vec<_> = (0..6 * sets).map(|_| words()).collect();
+    threads(on, 2, |me| {
+        for time in 0..times {
+            let (set, time) = (time % sets, time / sets);
+            let of = |rank: usize, i: u64| &lines[(6 * set + 3 * rank as u64 + i) as usize];
+            let mut values = [time + me as u64; N];
+            post(&of(me, time % 2)[..], time + 1, &values);
+            of(me, 2)[0].store(time, Ordering::Relaxed);
+            fold(&of(1 - me, time % 2)[..], time + 1, &mut values);
+            assert_eq!(values, [2 * time + 1; N]);
+        }
     })
 }

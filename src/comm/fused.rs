@@ -195,7 +195,7 @@ impl Comm {
 
     /// The last call at this line, whose vectors are probably those of this one.
     fn last_fused(&self, ask: &Ask) -> Option<Rc<Kept>> {
-        self.core.kept.last_fused(ask, self.shared.context.into())
+        self.core.kept.last_fused(ask, self.alike.into())
     }
 
     /// Runs as many calls as the vectors need: one if there are none.
@@ -204,9 +204,9 @@ impl Comm {
         if self.shared.spans() {
             return self.run_each(ask, parts);
         }
-        let context = self.shared.context.into();
+        let alike = self.alike.into();
         let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
-        let kept = self.core.kept.find_fused(ask, context, likely);
+        let kept = self.core.kept.find_fused(ask, alike, likely);
         let found = self.run_if(kept.as_deref(), parts);
         found.unwrap_or_else(|| self.run_blocks(ask, parts))
     }
@@ -245,8 +245,8 @@ impl Comm {
     fn run_one(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
         let vectors = || parts.iter().map(Part::vector);
         let is_of = |signature: &'static Signature| signature.is_of(vectors());
-        let context = self.shared.context.into();
-        let kept = match self.core.kept.find_fused(ask, context, is_of) {
+        let alike = self.alike.into();
+        let kept = match self.core.kept.find_fused(ask, alike, is_of) {
             Some(kept) => Some(kept),
             None => self.keep_fused(ask, Signature::of(vectors()))?,
         };

@@ -113,7 +113,9 @@ impl Comm {
             || Ok(()),
             |inside| inside.find_wished(wish, |_| birth.clone()),
         )?;
-        Ok(self.at_place(place))
+        let mut duplicate = self.at_place(place);
+        duplicate.alike = self.alike;
+        Ok(duplicate)
     }
 
     /// This rank's end of a communicator in which it has asked for a place.

@@ -271,7 +271,8 @@ impl Comm {
         op: OperatorKind,
         lengths: (usize, usize),
     ) -> Result<Rc<Kept>> {
-        let with = With::new::<T>(self, op, lengths);
+        // Its states are used again, which are of one communicator.
+        let with = With::new::<T>(self, op, lengths).only_on(self);
         if let Some(kept) = self.core.kept_started.find(ask, &with) {
             return Ok(kept);
         }

@@ -81,7 +81,7 @@ impl InCall<'_> {
 
     /// The record of world rank `rank` for its call of this number.
     pub(crate) fn record_of(&self, rank: Rank) -> Option<Call> {
-        let context = self.call.context;
+        let context = self.comm.shared.context;
         self.comm.fabric().call_of(rank, context, self.number)
     }
 
@@ -98,7 +98,7 @@ impl InCall<'_> {
     pub(crate) fn come(&self) -> Result<Come> {
         self.comm.core.tick()?;
         let members = &self.comm.shared.members;
-        let call = (self.call.context, self.number, self.print);
+        let call = (self.comm.shared.context, self.number, self.print);
         let needs = || Needs::Gate(call, members.clone());
         let gate = &self.comm.shared.gate;
         match gate.arrive(self.size(), self.print) {

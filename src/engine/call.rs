@@ -22,7 +22,7 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Stamp;
 use crate::transport::progress::wait::Reason;
 use crate::transport::trace::call_event::CallEvent;
-use crate::transport::trace::words::{DescribeCall, Words};
+use crate::transport::trace::words::{DescribeCall, OnComm, Words};
 use crate::unwind;
 
 /// A collective call in progress on one rank.
@@ -92,7 +92,6 @@ impl Comm {
     pub(crate) fn call(&self, verb: Verb, site: Site) -> Call {
         Call {
             verb,
-            context: self.shared.context,
             root: None,
             length: None,
             info: None,
@@ -121,7 +120,8 @@ impl Comm {
         if self.core.entered.get() - described.entry.get() > CallLog::LASTING {
             described.entry.set(self.core.enter(&described.call));
         }
-        self.core.port.log().write(described.entry.get(), number);
+        let log = self.core.port.log();
+        log.write(described.entry.get(), self.shared.context, number);
     }
 
     /// Runs a collective from beginning to end; `check` may refuse it because of its arguments.
@@ -222,7 +222,16 @@ impl InCall<'_> {
     #[inline]
     pub(crate) fn settle(&self) {
         let recorder = &self.comm.core.port.recorder;
-        recorder.settle(self.described, &|| self.call.to_string());
+        recorder.settle(&self.on_comm(), &|| self.call.to_string());
+    }
+
+    /// The description of the call for the recorder.
+    #[inline]
+    pub(crate) fn on_comm(&self) -> OnComm<'_, Described> {
+        OnComm {
+            call: self.described,
+            context: self.comm.shared.context,
+        }
     }
 
     pub(crate) fn with_reason<R>(
@@ -254,7 +263,7 @@ impl InCall<'_> {
     #[inline]
     pub(crate) fn head_of(&self, source: Rank) -> Head {
         Head::new(
-            self.call.context + OF_COLLECTIVES,
+            self.comm.shared.context + OF_COLLECTIVES,
             source,
             self.number,
             self.print,
@@ -348,7 +357,7 @@ impl InCall<'_> {
             // Other ranks may be ahead already: the packets of their next calls wait.
             From::Any(_) => (None, Some(self.number)),
         };
-        let want = Want::new(self.call.context + OF_COLLECTIVES, source, tag);
+        let want = Want::new(self.comm.shared.context + OF_COLLECTIVES, source, tag);
         let port = &self.comm.core.port;
         if !port.receive_now(&want, place) {
             self.with_reason(&|| self.needs(from), None, |reason| {

@@ -13,7 +13,7 @@ use crate::transport::memory::shared_call::Waiting;
 impl InCall<'_> {
     /// All ranks are needed, in this call.
     pub(crate) fn all_at(&self) -> Needs {
-        let call = (self.call.context, self.number, self.print);
+        let call = (self.comm.shared.context, self.number, self.print);
         Needs::Gate(call, self.comm.shared.members.clone())
     }
 
@@ -72,7 +72,7 @@ impl Waiting for InCall<'_> {
     fn stay(&self, ticket: Ticket, all_out: &mut dyn FnMut() -> bool) {
         let port = &self.comm.core.port;
         port.recorder
-            .settle(self.described, &|| self.call.to_string());
+            .settle(&self.on_comm(), &|| self.call.to_string());
         let shared = &self.comm.shared;
         let not_out = || shared.epoch().not_out(ticket);
         port.wait_bound(

@@ -78,7 +78,7 @@ impl InCall<'_> {
     /// this call waits for it: not if its own record is there and agrees, nor if the rank waited for may have ended
     /// because of it.
     fn far_ahead(&self, gone: Rank) -> Option<Mismatch> {
-        let (fabric, context) = (self.comm.fabric(), self.call.context);
+        let (fabric, context) = (self.comm.fabric(), self.comm.shared.context);
         let differs = fabric.has_passed(gone, context, self.number)
             && fabric.call_of(gone, context, self.number).is_none()
             && !fabric.open_registry().is_followed(gone);
@@ -221,7 +221,7 @@ impl Received<'_> {
     fn record_of(&self, rank: Rank) -> Option<Call> {
         self.port
             .fabric
-            .call_of(rank, self.call.context, self.number)
+            .call_of(rank, self.comm.context, self.number)
     }
 
     /// The calls of this number or before it that differ; if a rank is `missed` that returned, also this call, if most

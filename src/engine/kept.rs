@@ -65,13 +65,10 @@ impl Ask {
         ptr::from_ref(self.site).addr() / 8 % RECENT
     }
 
-    /// A hash of what differs between the calls that a program makes in turn: line, length, communicator.
-    fn hash(&self, length: usize, context: u64) -> u64 {
+    /// A hash of what differs between the calls that a program makes in turn: line, length, kind of communicator.
+    fn hash(&self, length: usize, alike: u64) -> u64 {
         let line = ptr::from_ref(self.site).addr() as u64;
-        let all = line ^ (length as u64).rotate_left(24) ^ context.rotate_left(44);
-        let product = all.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        // The high bits of a product depend on all bits of the factor.
-        product ^ (product >> 32)
+        mixed(line ^ (length as u64).rotate_left(24) ^ alike.rotate_left(44))
     }
 
     /// Whether both ask for the same algorithm.
@@ -100,6 +97,15 @@ impl Ask {
     }
 }
 
+/// A hash whose low bits depend on all bits of the word: the high bits of a product depend on all bits of the factor,
+/// and the low ones on the low ones alone, so it takes two products.
+fn mixed(word: u64) -> u64 {
+    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+    let once = word.wrapping_mul(ODD);
+    let twice = (once ^ once >> 32).wrapping_mul(ODD);
+    twice ^ twice >> 32
+}
+
 /// A call at the caller's line.
 #[inline]
 #[track_caller]
@@ -116,19 +122,19 @@ pub(crate) fn ask(collective: Collective, length: usize) -> Ask {
     }
 }
 
-/// The operator, lengths, type and communicator of a call, besides its arguments.
+/// The operator, lengths, type and kind of communicator of a call, besides its arguments.
 #[derive(Clone, Copy)]
 pub(crate) struct With {
     pub op: OperatorKind,
     /// The lengths of input and output.
     pub lengths: (usize, usize),
     pub info: &'static Info,
-    /// The context of the communicator; above its 32 bits, if this call is a part of another one, the number of that
-    /// collective (6 bits) and its root.
-    context: u64,
+    /// What communicators with the same plans have in common; above its 32 bits, if this call is a part of another one,
+    /// the number of that collective (6 bits) and its root.
+    alike: u64,
 }
 
-/// The bits of [`With::context`] below the number of a collective, and below a root.
+/// The bits of [`With::alike`] below the number of a collective, and below a root.
 const OF_WHOLE: u32 = 32;
 const OF_ROOT: u32 = 38;
 
@@ -149,7 +155,15 @@ impl With {
             op,
             lengths,
             info,
-            context: comm.shared.context.into(),
+            alike: comm.alike.into(),
+        }
+    }
+
+    /// The same on this communicator alone, for calls that hold on to it.
+    pub(crate) fn only_on(self, comm: &Comm) -> With {
+        With {
+            alike: comm.shared.context.into(),
+            ..self
         }
     }
 
@@ -158,22 +172,22 @@ impl With {
     pub(crate) fn part_of(self, whole: Collective, root: Rank) -> With {
         let number = whole as u64 + 1;
         With {
-            context: self.context | number << OF_WHOLE | (root as u64) << OF_ROOT,
+            alike: self.alike | number << OF_WHOLE | (root as u64) << OF_ROOT,
             ..self
         }
     }
 
     /// The collective that the call is a part of, and its root.
     pub(crate) fn whole(&self) -> Option<(Collective, Rank)> {
-        let number = (self.context >> OF_WHOLE) as usize % (1 << (OF_ROOT - OF_WHOLE));
+        let number = (self.alike >> OF_WHOLE) as usize % (1 << (OF_ROOT - OF_WHOLE));
         let whole = number.checked_sub(1)?;
-        let root = (self.context >> OF_ROOT) as Rank;
+        let root = (self.alike >> OF_ROOT) as Rank;
         Some((Collective::all().nth(whole)?, root))
     }
 
     #[inline]
     fn is(&self, other: &With) -> bool {
-        let what = |with: &With| (with.lengths, with.context, with.op);
+        let what = |with: &With| (with.lengths, with.alike, with.op);
         what(self) == what(other) && self.info.is(other.info)
     }
 }
@@ -195,8 +209,8 @@ impl Kept {
 
     /// Whether it is a fused call at this line, of this communicator and with this algorithm.
     #[inline(always)]
-    fn is_fused(&self, ask: &Ask, context: u64) -> bool {
-        let same = ptr::eq(self.ask.site, ask.site) && self.with.context == context;
+    fn is_fused(&self, ask: &Ask, alike: u64) -> bool {
+        let same = ptr::eq(self.ask.site, ask.site) && self.with.alike == alike;
         same && self.ask.fused.is_some() && self.ask.by_same(ask)
     }
 }
@@ -323,34 +337,34 @@ impl KeptCalls {
     /// The same among all calls.
     #[inline(never)]
     fn seek(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
-        let hash = ask.hash(ask.length, with.context);
+        let hash = ask.hash(ask.length, with.alike);
         self.seek_where(ask, hash, &|kept| kept.is(ask, with))
     }
 
-    /// The last fused call at a line, if it was one of this communicator with the same algorithm.
+    /// The last fused call at a line, if it was one of such communicators with the same algorithm.
     #[inline]
-    pub(crate) fn last_fused(&self, ask: &Ask, context: u64) -> Option<Rc<Kept>> {
-        let is = |kept: &&Rc<Kept>| kept.is_fused(ask, context);
+    pub(crate) fn last_fused(&self, ask: &Ask, alike: u64) -> Option<Rc<Kept>> {
+        let is = |kept: &&Rc<Kept>| kept.is_fused(ask, alike);
         self.recent.borrow()[ask.place()]
             .as_ref()
             .filter(is)
             .cloned()
     }
 
-    /// Looks up a fused call of this communicator whose vectors are the right ones.
+    /// Looks up a fused call of such communicators whose vectors are the right ones.
     #[inline]
     pub(crate) fn find_fused(
         &self,
         ask: &Ask,
-        context: u64,
+        alike: u64,
         is_of: impl Fn(&'static Signature) -> bool,
     ) -> Option<Rc<Kept>> {
-        let is = |kept: &Kept| kept.is_fused(ask, context) && kept.ask.fused.is_some_and(&is_of);
+        let is = |kept: &Kept| kept.is_fused(ask, alike) && kept.ask.fused.is_some_and(&is_of);
         match &self.recent.borrow()[ask.place()] {
             Some(kept) if is(kept) => return Some(kept.clone()),
             _ => (),
         }
-        self.seek_where(ask, ask.hash(OF_FUSED, context), &is)
+        self.seek_where(ask, ask.hash(OF_FUSED, alike), &is)
     }
 
     fn seek_where(&self, ask: &Ask, hash: u64, is: &dyn Fn(&Kept) -> bool) -> Option<Rc<Kept>> {
@@ -365,7 +379,7 @@ impl KeptCalls {
     /// Stores a call, reusing the memory of an evicted one if possible.
     pub(crate) fn put(&self, call: Kept) -> Rc<Kept> {
         let length = call.ask.fused.map_or(call.ask.length, |_| OF_FUSED);
-        let hash = call.ask.hash(length, call.with.context);
+        let hash = call.ask.hash(length, call.with.alike);
         let recent = &mut self.recent.borrow_mut()[call.ask.place()];
         *recent = None;
         let put = |mut evicted: Option<Rc<Kept>>| {
@@ -377,5 +391,27 @@ impl KeptCalls {
         };
         let kept = self.all.borrow_mut().put(hash, put).clone();
         recent.insert(kept).clone()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_of_calls_that_differ_in_one_thing_spread() {
+        const SETS: usize = 256;
+        let call = ask(Collective::AllReduce, 0);
+        let by_length = |i: usize| call.hash(i, 0);
+        // Contexts are multiples of a small number.
+        let by_kind = |i: usize| call.hash(1, 8 * i as u32);
+        let by_both = |i: usize| call.hash(i / 32, 8 * (i % 32) as u32);
+        let all: [&dyn Fn(usize) -> u64; 3] = [&by_length, &by_kind, &by_both];
+        for hash in all {
+            let mut sets = [0; SETS];
+            (0..4 * SETS).for_each(|i| sets[hash(i) as usize % SETS] += 1);
+            // Random ones, four a set, are at most this many with a probability of nearly one.
+            assert!(sets.iter().all(|&of| of <= 16), "{sets:?}");
+        }
     }
 }

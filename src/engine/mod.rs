@@ -152,6 +152,9 @@ pub struct Comm {
     pub(crate) handle: CommHandle,
     /// This rank's number in this communicator.
     pub(crate) me: Rank,
+    /// The context of the first of the communicators of the same ranks in the same order that were duplicated from each
+    /// other: their calls have the same plans.
+    pub(crate) alike: u32,
     pub(crate) cell_port: LazyCellPort,
     /// The number of collectives that this rank has begun on this communicator.
     pub(crate) calls: Cell<u32>,
@@ -309,11 +312,13 @@ impl Comm {
             lanes: lanes_of(&core, &shared, me),
             core,
             handle: Rc::new(shared.clone()),
+            alike: shared.context,
+            // Covers the communicator in the fingerprints of all its calls.
+            prints: Cell::new(shared.context),
             shared,
             me,
             cell_port: LazyCellPort::default(),
             calls: Cell::new(0),
-            prints: Cell::new(0),
             shrinks: Cell::new(0),
             part_starts: Cell::new(0),
             levels: OnceCell::new(),

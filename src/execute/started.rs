@@ -131,13 +131,13 @@ impl Started {
     }
 
     fn head(&self, source: Rank) -> Head {
-        let context = self.call.context + OF_STARTED;
+        let context = self.comm.context + OF_STARTED;
         Head::new(context, source, self.number.get(), self.print.get())
     }
 
     /// Posts the receive of a message.
     fn post(&self, port: &Port, from: Rank) -> Rc<Slot> {
-        let context = self.call.context + OF_STARTED;
+        let context = self.comm.context + OF_STARTED;
         let want = Want::new(context, Some(self.world(from)), Some(self.number.get()));
         port.inbox().post(want, &*port.fabric)
     }

@@ -42,7 +42,7 @@ const FEWEST_RELEASED: usize = 64;
 
 /// Everything that the ranks of one world share.
 pub(crate) struct Fabric {
-    pub(in crate::transport) endpoints: Box<[Arc<Endpoint>]>,
+    pub(in crate::transport) endpoints: Arc<[Arc<Endpoint>]>,
     /// Lock it with [`open_registry`](Self::open_registry).
     pub(in crate::transport) registry: Mutex<Registry>,
     /// Number of ranks that have gone to sleep with an entry in the registry.
@@ -181,7 +181,7 @@ impl Fabric {
     fn alone(ranks: usize, settings: Settings) -> Fabric {
         crate::transport::wakeup::fences::prepare();
         let endpoint = |_| Arc::new(Endpoint::new(Parker::new()));
-        let endpoints: Box<[_]> = (0..ranks).map(endpoint).collect();
+        let endpoints: Arc<[_]> = (0..ranks).map(endpoint).collect();
         let clock = Clock::new();
         let present = CachePadded::new(Present {
             run: crate::transport::wakeup::sleeper::Present::new(),
@@ -444,7 +444,7 @@ impl Fabric {
 impl Drop for Fabric {
     /// Drops the messages that were never received one by one: a user's destructor that panics stops nothing else.
     fn drop(&mut self) {
-        for endpoint in &self.endpoints {
+        for endpoint in self.endpoints.iter() {
             let mut incoming = endpoint.incoming();
             while let Some(packet) = incoming.pop() {
                 unwind::drop_quietly(packet);

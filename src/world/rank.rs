@@ -7,6 +7,8 @@ use std::any::Any;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crossbeam_utils::sync::WaitGroup;
 
@@ -33,7 +35,31 @@ pub(super) struct Pin {
     pub cpu: usize,
     pub cpus: Arc<Cpus>,
     /// Held by every rank that is to be pinned until it is.
-    pub all: WaitGroup,
+    pub all: NotYet,
+}
+
+/// Held by ranks that are not yet where they should be.
+#[derive(Clone, Default)]
+pub(super) struct NotYet {
+    /// Counts the ranks that hold this.
+    held: Arc<()>,
+    all: WaitGroup,
+}
+
+/// Threads that have just been started come within some tens of microseconds, which is less than it takes to sleep and
+/// be woken.
+const SOON: Duration = Duration::from_micros(100);
+
+impl NotYet {
+    /// Waits until no rank holds this any more.
+    fn wait(self) {
+        let (begin, held) = (Instant::now(), Arc::downgrade(&self.held));
+        drop(self.held);
+        while held.strong_count() > 0 && begin.elapsed() < SOON {
+            thread::yield_now();
+        }
+        self.all.wait();
+    }
 }
 
 impl Pin {

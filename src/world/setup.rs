@@ -4,12 +4,10 @@ use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossbeam_utils::sync::WaitGroup;
-
 #[cfg(all(unix, feature = "signal"))]
 use super::dump;
 use super::node::Share;
-use super::rank::{Pin, Start};
+use super::rank::{NotYet, Pin, Start};
 #[cfg(feature = "mpi")]
 use super::spread;
 use super::verdict::Refused;
@@ -135,7 +133,7 @@ impl Setup {
     /// The CPU to which each rank is to be pinned.
     pub(super) fn pins(&self) -> Vec<Option<Pin>> {
         let cpus = Arc::new(self.cpus.clone());
-        let all = WaitGroup::new();
+        let all = NotYet::default();
         let pin = |cpu| Pin {
             cpu,
             cpus: cpus.clone(),

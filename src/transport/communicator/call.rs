@@ -221,11 +221,10 @@ impl fmt::Display for Detail {
     }
 }
 
-/// A collective call. Two ranks are in the same call if all fields but the site, the part and the detail are equal.
+/// A collective call, on whichever communicator. Two ranks are in the same call if all fields but the site, the part and the detail are equal.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub verb: Verb,
-    pub context: u32,
     pub root: Option<Rank>,
     /// Number of elements; `None` if there are none or they may differ.
     pub length: Option<usize>,
@@ -258,7 +257,7 @@ impl Digest {
 impl Call {
     pub(crate) fn digest(&self) -> Digest {
         let data = (self.root, self.length, self.info.map(Info::id), self.op);
-        let all = (self.verb, self.context, data, self.algorithm, self.tolerant);
+        let all = (self.verb, data, self.algorithm, self.tolerant);
         Digest(Mix::of(&all).finish())
     }
 }
@@ -283,7 +282,6 @@ impl Call {
             info: self.info,
             peer: self.root.map_or(Peer::None, Peer::Root),
             count: self.length,
-            context: self.context,
             ..CallEvent::at(self.site)
         }
     }

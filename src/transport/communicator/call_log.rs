@@ -2,39 +2,82 @@
 //! log only after something went wrong.
 
 use super::call::Call;
-use crate::sync::{AtomicU64, Mutex, Ordering};
+use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence};
 
 /// Number of calls that the log keeps.
-pub(in crate::transport) const DEPTH: usize = 8;
+pub(in crate::transport) const DEPTH: usize = if cfg!(all(test, loom)) { 3 } else { 8 };
 
 /// The last collective calls of one rank, for others to read after something went wrong.
 ///
-/// A call without its number is entered once, and referred to by the number of its entry from then on. Logging the same
-/// call again writes one word and locks nothing.
+/// A call without its number and its communicator is entered once, and referred to by the number of its entry from then
+/// on. Logging the same call again, on any communicator, writes a few words and locks nothing.
 pub(crate) struct CallLog {
-    /// The last calls, a [word](Self::word) each, in a ring; 0: none.
-    last: [AtomicU64; DEPTH],
+    /// The last calls, in a ring.
+    last: [Place; DEPTH],
     /// Number of calls written so far.
     written: AtomicU64,
     known: Mutex<Known>,
 }
 
+/// A call that was made. Its rank alone writes it.
+struct Place {
+    /// Its entry and number in one [word](CallLog::word); 0: none, or one that is being written.
+    word: AtomicU64,
+    context: AtomicU32,
+}
+
+impl Place {
+    #[inline]
+    fn write(&self, word: u64, context: u32) {
+        // Relaxed: the fence orders it before the context, for a reader that finds that one.
+        self.word.store(0, Ordering::Relaxed);
+        // Release: pairs with the acquire fence in `read`.
+        fence(Ordering::Release);
+        self.context.store(context, Ordering::Relaxed);
+        // Release: pairs with the acquire in `read`, which then finds this context or a later one.
+        self.word.store(word, Ordering::Release);
+    }
+
+    /// The word and the context of a call, if there is one.
+    fn read(&self) -> Option<(u64, u32)> {
+        let word = self.word.load(Ordering::Acquire);
+        let context = self.context.load(Ordering::Relaxed);
+        // Acquire: a context of a later call comes after its 0, or after the word that followed.
+        fence(Ordering::Acquire);
+        // The same word as before may be that of a later call: then both calls are of this entry and number, and the
+        // context is that of either.
+        (word != 0 && self.word.load(Ordering::Relaxed) == word).then_some((word, context))
+    }
+}
+
 /// The last entries.
 struct Known {
-    entries: [Option<Call>; CallLog::ENTRIES],
+    /// A ring, once it is full.
+    entries: Vec<Call>,
     next: u64,
 }
 
+impl Known {
+    fn call(&self, entry: u64) -> Option<Call> {
+        let is_there = entry < self.next && self.next - entry <= CallLog::ENTRIES as u64;
+        let place = entry as usize % CallLog::ENTRIES;
+        is_there.then(|| self.entries[place])
+    }
+}
+
 impl CallLog {
-    /// Number of entries kept.
-    pub(in crate::transport) const ENTRIES: usize = 32;
+    /// Number of entries kept: more than the calls that most programs make in turn.
+    pub(in crate::transport) const ENTRIES: usize = if cfg!(all(test, loom)) { 32 } else { 128 };
 
     pub(crate) fn new() -> Self {
         CallLog {
-            last: std::array::from_fn(|_| AtomicU64::new(0)),
+            last: std::array::from_fn(|_| Place {
+                word: AtomicU64::new(0),
+                context: AtomicU32::new(0),
+            }),
             written: AtomicU64::new(0),
             known: Mutex::new(Known {
-                entries: [None; Self::ENTRIES],
+                entries: Vec::new(),
                 next: 0,
             }),
         }
@@ -49,18 +92,25 @@ impl CallLog {
         let mut known = self.known.lock();
         let entry = known.next;
         known.next += 1;
-        known.entries[entry as usize % Self::ENTRIES] = Some(*call);
+        match known.entries.get_mut(entry as usize % Self::ENTRIES) {
+            Some(place) => *place = *call,
+            None => {
+                // All at once, so that no later call allocates.
+                let missing = Self::ENTRIES - known.entries.len();
+                known.entries.reserve_exact(missing);
+                known.entries.push(*call);
+            }
+        }
         entry
     }
 
-    /// Logs that the rank makes the call of `entry`, as collective `number` of its communicator.
+    /// Logs that the rank makes the call of `entry`, as collective `number` of the communicator with this context.
     #[inline]
-    pub(crate) fn write(&self, entry: u64, number: u32) {
-        // Relaxed, all three: only this rank writes them, and a rank that looks for a call it has heard of through a
-        // message finds what was written before that message.
+    pub(crate) fn write(&self, entry: u64, context: u32, number: u32) {
+        // Relaxed, both: only this rank writes it, and a rank that looks for a call it has heard of through a message
+        // finds what was written before that message.
         let written = self.written.load(Ordering::Relaxed);
-        let place = &self.last[written as usize % DEPTH];
-        place.store(Self::word(entry, number), Ordering::Relaxed);
+        self.last[written as usize % DEPTH].write(Self::word(entry, number), context);
         self.written.store(written + 1, Ordering::Relaxed);
     }
 
@@ -74,31 +124,21 @@ impl CallLog {
     pub(crate) fn last_of(&self, context: u32) -> Vec<(u32, Call)> {
         // Nothing is entered while the lock is held, so every word that is now visible refers to a known entry.
         let known = self.known.lock();
-        let oldest = known.next.saturating_sub(Self::ENTRIES as u64);
-        let call = |word: u64| {
-            let is = |entry: &u64| Self::word(*entry, word as u32) == word;
-            let entry = (oldest..known.next).find(is)?;
-            let call = known.entries[entry as usize % Self::ENTRIES]?;
-            (call.context == context).then_some((word as u32, call))
+        let here = self.last.iter().filter_map(Place::read);
+        let here = here.filter(|(_, of)| *of == context);
+        // A word holds the low bits of its entry.
+        let entry = |word: u64| {
+            let oldest = known.next.saturating_sub(Self::ENTRIES as u64);
+            (oldest..known.next).find(|entry| Self::word(*entry, word as u32) == word)
         };
-        // Relaxed: as in `find`.
-        let words = self.last.iter().map(|word| word.load(Ordering::Relaxed));
-        words.filter_map(call).collect()
+        here.filter_map(|(word, _)| Some((word as u32, known.call(entry(word)?)?)))
+            .collect()
     }
 
     /// The call with this number on this communicator, if the rank has made it recently.
     pub(crate) fn find(&self, context: u32, number: u32) -> Option<Call> {
-        // Nothing is entered while the lock is held, so every word that is now visible refers to a known entry.
-        let known = self.known.lock();
-        let oldest = known.next.saturating_sub(Self::ENTRIES as u64);
-        // Relaxed: a word is complete by itself.
-        let written = self
-            .last
-            .each_ref()
-            .map(|word| word.load(Ordering::Relaxed));
-        let entries =
-            (oldest..known.next).filter(|entry| written.contains(&Self::word(*entry, number)));
-        let mut calls = entries.filter_map(|entry| known.entries[entry as usize % Self::ENTRIES]);
-        calls.find(|call| call.context == context)
+        let last = self.last_of(context);
+        let found = last.into_iter().find(|(other, _)| *other == number);
+        found.map(|(_, call)| call)
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct CommShared {
     #[cfg(feature = "mpi")]
     pub(in crate::transport) parts: OnceLock<Box<crate::transport::processes::Parts>>,
     /// The members' endpoints, in the same order.
-    pub(in crate::transport) endpoints: Box<[Arc<Endpoint>]>,
+    pub(in crate::transport) endpoints: Arc<[Arc<Endpoint>]>,
     pub gate: Gate,
     pub lanes: Books,
     pub(in crate::transport) epoch: OnceLock<Epoch>,
@@ -63,10 +63,20 @@ impl CommShared {
         context: u32,
         members: Members,
         origin: Arc<Origin>,
-        all: &[Arc<Endpoint>],
+        all: &Arc<[Arc<Endpoint>]>,
         spans: bool,
     ) -> Arc<CommShared> {
         debug_assert!(cfg!(feature = "mpi") || !spans, "there is one process");
+        // All ranks in their own order need no lists of their own.
+        let ranks = all.len();
+        let whole = members.size() == ranks && members.iter().eq(0..ranks);
+        let (members, endpoints) = match whole {
+            true => (Members::All(ranks), all.clone()),
+            false => {
+                let listed = members.iter().map(|rank| all[rank].clone()).collect();
+                (members, listed)
+            }
+        };
         Arc::new(CommShared {
             #[cfg(feature = "mpi")]
             spans,
@@ -74,7 +84,7 @@ impl CommShared {
             parts: OnceLock::new(),
             context,
             origin,
-            endpoints: members.iter().map(|rank| all[rank].clone()).collect(),
+            endpoints,
             members,
             gate: Gate::new(),
             lanes: Books::default(),

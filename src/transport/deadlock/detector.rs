@@ -410,7 +410,7 @@ impl Fabric {
         registry: &Registry,
         concerned: impl Fn(&Wait) -> bool,
     ) {
-        for (entry, endpoint) in registry.entries.iter().zip(&self.endpoints) {
+        for (entry, endpoint) in registry.entries.iter().zip(self.endpoints.iter()) {
             if entry.wait.as_ref().is_some_and(&concerned) {
                 endpoint.sleeper.rouse();
             }

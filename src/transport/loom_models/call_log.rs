@@ -1,9 +1,10 @@
 //! Proves that a search for a call in another rank's log, while that rank makes more calls, finds that call or none:
 //! never one of another number or communicator, nor what the same words meant for an earlier entry.
 //!
-//! The log and its ring are the real ones.
+//! The log and its ring are the real ones; the ring has three places here.
 //!
-//! Checked by hand: a model fails if calls of another communicator are not told apart.
+//! Checked by hand: a model fails if calls of another communicator are not told apart, and if the word of a place is not
+//! taken away before its context changes.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -13,13 +14,12 @@ use super::explore;
 use crate::names::Collective;
 use crate::op::OperatorKind;
 use crate::transport::communicator::call::{Call, Detail, Verb};
-use crate::transport::communicator::call_log::CallLog;
+use crate::transport::communicator::call_log::{CallLog, DEPTH};
 
-/// A call of a communicator, identified by its length.
-fn call(context: u32, length: usize) -> Call {
+/// A call, identified by its length.
+fn call(length: usize) -> Call {
     Call {
         verb: Verb::Collective(Collective::Broadcast),
-        context,
         root: None,
         length: Some(length),
         info: None,
@@ -41,14 +41,14 @@ fn find(log: &CallLog, context: u32, number: u32) -> Option<usize> {
 fn a_call_that_is_made_again_is_found_under_its_own_number() {
     explore(Some(3), || {
         let log = Arc::new(CallLog::new());
-        let first = log.enter(&call(2, 10));
-        log.write(first, 0);
+        let first = log.enter(&call(10));
+        log.write(first, 2, 0);
         let writer = {
             let log = log.clone();
             thread::spawn(move || {
-                let second = log.enter(&call(4, 20));
-                log.write(second, 0);
-                log.write(first, 1);
+                let second = log.enter(&call(20));
+                log.write(second, 4, 0);
+                log.write(first, 2, 1);
             })
         };
         // Two communicators have a call of the same number.
@@ -67,15 +67,15 @@ fn what_is_overwritten_is_not_found() {
     explore(Some(2), || {
         let log = Arc::new(CallLog::new());
         let enter_and_write = |log: &CallLog, number: u32| {
-            let entry = log.enter(&call(2, number as usize));
-            log.write(entry, number);
+            let entry = log.enter(&call(number as usize));
+            log.write(entry, 2, number);
         };
         // Entries that were never written, and as many calls as are remembered.
-        for number in 0..CallLog::ENTRIES - 8 {
-            log.enter(&call(2, 1000 + number));
+        for number in 0..CallLog::ENTRIES - DEPTH {
+            log.enter(&call(1000 + number));
         }
-        (0..8).for_each(|number| enter_and_write(&log, number));
-        let last = 7;
+        let last = DEPTH as u32 - 1;
+        (0..=last).for_each(|number| enter_and_write(&log, number));
         let writer = {
             let log = log.clone();
             thread::spawn(move || {
@@ -83,12 +83,12 @@ fn what_is_overwritten_is_not_found() {
             })
         };
         // The oldest call there, which is overwritten meanwhile, and the newest.
-        for number in [last - 7, last, last + 1] {
+        for number in [0, last, last + 1] {
             let found = find(&log, 2, number);
             assert!([None, Some(number as usize)].contains(&found), "{found:?}");
         }
         writer.join().unwrap();
-        assert_eq!(find(&log, 2, last - 7), None);
+        assert_eq!(find(&log, 2, 0), None);
         assert_eq!(find(&log, 2, last + 2), Some(last as usize + 2));
     });
 }
@@ -98,19 +98,43 @@ fn what_is_overwritten_is_not_found() {
 fn an_entry_that_lasts_is_found_after_as_many_others() {
     explore(Some(2), || {
         let log = Arc::new(CallLog::new());
-        let kept = log.enter(&call(2, 10));
+        let kept = log.enter(&call(10));
         for other in 1..CallLog::LASTING {
-            log.enter(&call(4, other as usize));
+            log.enter(&call(other as usize));
         }
-        log.write(kept, 5);
+        log.write(kept, 2, 5);
         let writer = {
             let log = log.clone();
             thread::spawn(move || {
-                let entry = log.enter(&call(4, 90));
-                log.write(entry, 6);
+                let entry = log.enter(&call(90));
+                log.write(entry, 4, 6);
             })
         };
         assert_eq!(find(&log, 2, 5), Some(10));
         writer.join().unwrap();
+    });
+}
+
+/// One call is made on many communicators, and its place is used again: the communicator that is read with it is one on
+/// which it was made.
+#[test]
+fn a_call_is_found_only_on_communicators_on_which_it_was_made() {
+    explore(Some(3), || {
+        let log = Arc::new(CallLog::new());
+        let (one, other) = (log.enter(&call(10)), log.enter(&call(20)));
+        log.write(one, 2, 0);
+        let writer = {
+            let log = log.clone();
+            thread::spawn(move || {
+                // The places in between, and the first one again.
+                (0..2).for_each(|number| log.write(one, 8, number));
+                log.write(other, 4, 0);
+            })
+        };
+        assert!([None, Some(20)].contains(&find(&log, 4, 0)));
+        assert!([None, Some(10)].contains(&find(&log, 2, 0)));
+        writer.join().unwrap();
+        assert_eq!(find(&log, 2, 0), None);
+        assert_eq!(find(&log, 4, 0), Some(20));
     });
 }

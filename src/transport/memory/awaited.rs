@@ -1,16 +1,14 @@
 //! The number of ranks that wait for others to leave a call.
 
-use crossbeam_utils::CachePadded;
-
 use crate::sync::{AtomicU32, Ordering};
 
 /// Counts the ranks that wait for others to leave a call: while there are any, ranks that leave must check whether one
 /// sleeps.
-pub(crate) struct Awaited(CachePadded<AtomicU32>);
+pub(crate) struct Awaited(AtomicU32);
 
 impl Awaited {
     pub(crate) fn new() -> Awaited {
-        Awaited(CachePadded::new(AtomicU32::new(0)))
+        Awaited(AtomicU32::new(0))
     }
 
     /// Announces a rank that waits for others to leave a call, until the result is dropped.

@@ -32,7 +32,7 @@ mod floor;
 use std::mem::{MaybeUninit, align_of, size_of, size_of_val};
 use std::ptr;
 use std::slice;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
@@ -97,13 +97,13 @@ struct Far(MaybeUninit<[u8; CELL_BYTES]>);
 /// The cells of one rank.
 struct Column {
     cells: CachePadded<[Cell; DEPTH]>,
-    /// In memory of its own, so that its lines are touched only where they are needed.
-    far: Box<[Place<Far>]>,
+    /// In memory of its own, which the first message that needs it allocates.
+    far: OnceLock<Box<[Place<Far>]>>,
     /// Number of calls that the rank has left.
     left: CachePadded<AtomicU64>,
     /// Number of cell ports created.
     taken: AtomicU32,
-    /// The last call that its rank took part in, once the cell port has been dropped.
+    /// The last call of its rank, once the cell port has been dropped.
     end: Mutex<Option<Stamp>>,
 }
 
@@ -127,13 +127,26 @@ impl Column {
         };
         Column {
             cells: CachePadded::new(std::array::from_fn(|_| cell())),
-            far: (0..DEPTH)
-                .map(|_| Place::new(Far(MaybeUninit::uninit())))
-                .collect(),
+            far: OnceLock::new(),
             left: CachePadded::new(AtomicU64::new(0)),
             taken: AtomicU32::new(0),
             end: Mutex::new(None),
         }
+    }
+
+    /// The space for the long message of a cell.
+    #[inline]
+    fn far(&self, place: usize) -> &Place<Far> {
+        match self.far.get() {
+            Some(far) => &far[place],
+            None => self.make_far(place),
+        }
+    }
+
+    #[cold]
+    fn make_far(&self, place: usize) -> &Place<Far> {
+        let far = || Place::new(Far(MaybeUninit::uninit()));
+        &self.far.get_or_init(|| (0..DEPTH).map(|_| far()).collect())[place]
     }
 }
 
@@ -234,12 +247,6 @@ impl CellPort {
         self.me
     }
 
-    /// Whether a rank waits for others to leave a call. To be called after leaving, and after a fence.
-    #[inline]
-    pub(in crate::transport) fn is_awaited(&self) -> bool {
-        self.cells.waiting.any()
-    }
-
     /// Whether a message fits into a cell.
     #[inline]
     pub(crate) fn fits(info: &'static Info, count: usize) -> bool {
@@ -264,7 +271,7 @@ impl CellPort {
                 // SAFETY: no other thread accesses the place (see the head), it fits, and the memory is not the caller's.
                 unsafe { copy_out(data, (&raw mut (*near).body).cast()) };
             }),
-            false => column.far[place].with_mut(|far| {
+            false => column.far(place).with_mut(|far| {
                 // SAFETY: as above, and every message that fits has space there.
                 unsafe { ptr::copy_nonoverlapping(data.as_ptr().cast::<u8>(), far.cast(), bytes) };
             }),
@@ -278,9 +285,9 @@ impl CellPort {
         const { assert!(LONGEST <= CELL_BYTES && ALIGNMENT <= align_of::<Far>()) }
         let signature = parts.signature();
         let place = self.take_place(signature.bytes());
-        let Column { cells, far, .. } = &self.cells.columns[self.me];
-        far[place].with_mut(|far| {
-            cells[place].near.with_mut(|near| {
+        let column = &self.cells.columns[self.me];
+        column.far(place).with_mut(|far| {
+            column.cells[place].near.with_mut(|near| {
                 // SAFETY: no other thread accesses the places (see the head), and the longest packed vectors have space.
                 unsafe {
                     parts.pack(match signature.bytes() <= NEAR {
@@ -326,14 +333,14 @@ impl CellPort {
     #[inline]
     pub(crate) fn find(&self, from: Rank, bytes: usize) -> Option<Found<'_>> {
         let (column, place) = (&self.cells.columns[from], place_of(self.call));
-        let (cell, far) = (&column.cells[place], &column.far[place]);
+        let cell = &column.cells[place];
         self.fetch(from, bytes);
         // Acquire: pairs with the release in `post`.
         let here = cell.number.load(Ordering::Acquire) == self.call + 1;
         here.then_some(Found {
             cells: &self.cells,
+            column,
             cell,
-            far,
             call: self.call,
             all_here: from != self.me && self.cells.columns.len() == 2,
         })
@@ -342,28 +349,12 @@ impl CellPort {
     /// Prefetches the lines of a rank's message of this many bytes that are not beside its number. Nothing is read.
     #[inline]
     pub(crate) fn fetch(&self, from: Rank, bytes: usize) {
-        if bytes > NEAR {
-            let far = ptr::from_ref(&self.cells.columns[from].far[place_of(self.call)]);
+        let far = || self.cells.columns[from].far.get();
+        if let Some(far) = (bytes > NEAR).then(far).flatten() {
+            let far = ptr::from_ref(&far[place_of(self.call)]);
             let lines = bytes.div_ceil(CACHE_LINE).min(FETCHED);
             (0..lines).for_each(|line| prefetch(far.cast(), line));
         }
-    }
-
-    /// Takes note of the floor that a message carried.
-    ///
-    /// # Panics
-    ///
-    /// If the message was one of other cells.
-    #[inline]
-    pub(crate) fn learn(&mut self, floor: Floor) {
-        assert!(ptr::eq(floor.of, &*self.cells), "a floor of other cells");
-        self.floor = self.floor.max(floor.floor);
-    }
-
-    /// Whether a rank has left all calls that this one has left.
-    pub(crate) fn has_left(&self, rank: Rank) -> bool {
-        // Acquire: as in `find_lagging`.
-        self.cells.columns[rank].left.load(Ordering::Acquire) >= self.call
     }
 
     /// Leaves the current call: this rank no longer reads any of its messages.
@@ -393,10 +384,11 @@ impl CellPort {
             column.cells[place]
                 .near
                 .with_mut(|near| unsafe { (*near).above = 0 });
-            let far = &column.far[place];
             for line in 0..self.lines[place] {
                 // SAFETY: as above, and the place has at least this many lines.
-                far.with_mut(|far| unsafe { far.cast::<u8>().add(line * CACHE_LINE).write(0) });
+                column
+                    .far(place)
+                    .with_mut(|far| unsafe { far.cast::<u8>().add(line * CACHE_LINE).write(0) });
             }
         }
     }
@@ -405,8 +397,8 @@ impl CellPort {
 /// A message that is there. Its finder has not left the call: that would need `&mut` access to its cell port.
 pub(crate) struct Found<'a> {
     cells: &'a Cells,
+    column: &'a Column,
     cell: &'a Cell,
-    far: &'a Place<Far>,
     call: u64,
     /// Whether its writer is the only other rank, so that all ranks are in this call.
     all_here: bool,
@@ -446,7 +438,7 @@ impl<'a> Found<'a> {
         };
         match bytes <= NEAR {
             true => show(near),
-            false => self.far.with(|far| show(far.cast())),
+            false => self.far().with(|far| show(far.cast())),
         }
         Ok(floor)
     }
@@ -461,11 +453,15 @@ impl<'a> Found<'a> {
         let (near, floor) = self.check(stamp, Packed::info(), signature.id() as usize)?;
         let first = match signature.bytes() <= NEAR {
             true => near,
-            false => self.far.with(|far| far.cast()),
+            false => self.far().with(|far| far.cast()),
         };
         // SAFETY: `post_packed` alone labels messages so, and this is the number of the signature whose vectors it has
         // packed there; no thread writes them, as above.
         Ok((unsafe { Packed::new(first, signature) }, floor))
+    }
+
+    fn far(&self) -> &'a Place<Far> {
+        self.column.far(place_of(self.call))
     }
 
     /// The place beside the number, and the floor, if stamp, type and count of the message are these.

@@ -1,6 +1,8 @@
 //! What a rank knows of the calls that all ranks have left, and therefore of the cells that it may write.
 
-use super::{CellPort, Column, DEPTH};
+use std::ptr;
+
+use super::{CellPort, Column, DEPTH, Floor};
 use crate::Rank;
 use crate::sync::Ordering;
 
@@ -29,6 +31,29 @@ impl CellPort {
     #[cfg(all(test, loom))]
     pub(in crate::transport) fn must_ask(&self) -> bool {
         !self.is_free()
+    }
+
+    /// Whether a rank waits for others to leave a call. To be called after leaving, and after a fence.
+    #[inline]
+    pub(in crate::transport) fn is_awaited(&self) -> bool {
+        self.cells.waiting.any()
+    }
+
+    /// Takes note of the floor that a message carried.
+    ///
+    /// # Panics
+    ///
+    /// If the message was one of other cells.
+    #[inline]
+    pub(crate) fn learn(&mut self, floor: Floor) {
+        assert!(ptr::eq(floor.of, &*self.cells), "a floor of other cells");
+        self.floor = self.floor.max(floor.floor);
+    }
+
+    /// Whether a rank has left all calls that this one has left.
+    pub(crate) fn has_left(&self, rank: Rank) -> bool {
+        // Acquire: as in `find_lagging`.
+        self.cells.columns[rank].left.load(Ordering::Acquire) >= self.call
     }
 
     #[cold]
