@@ -404,8 +404,8 @@ mod tests {
         let call = ask(Collective::AllReduce, 0);
         let by_length = |i: usize| call.hash(i, 0);
         // Contexts are multiples of a small number.
-        let by_kind = |i: usize| call.hash(1, 8 * i as u32);
-        let by_both = |i: usize| call.hash(i / 32, 8 * (i % 32) as u32);
+        let by_kind = |i: usize| call.hash(1, 8 * i as u64);
+        let by_both = |i: usize| call.hash(i / 32, 8 * (i % 32) as u64);
         let all: [&dyn Fn(usize) -> u64; 3] = [&by_length, &by_kind, &by_both];
         for hash in all {
             let mut sets = [0; SETS];
