@@ -117,7 +117,7 @@ impl Shared {
         if !out.post(READER, head, data, false, is_empty) {
             self.mail.post(number);
         }
-        out.look();
+        out.prepare(0, true);
     }
 
     fn say(&self) {
