@@ -120,6 +120,7 @@ pub mod draw;
 mod engine;
 pub mod error;
 mod execute;
+mod hash;
 pub mod machine;
 #[cfg(feature = "measure")]
 pub mod measure;

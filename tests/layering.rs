@@ -12,7 +12,7 @@ mod sources;
 
 /// Lowest first. Modules of one layer never import each other.
 const LAYERS: &[&[&str]] = &[
-    &["sort"],
+    &["hash", "sort"],
     &[
         "error", "machine", "moves", "mpi", "names", "op", "span", "sync", "unwind",
     ],

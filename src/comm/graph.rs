@@ -154,7 +154,7 @@ impl Comm {
         let edges = Edges {
             sources: sources.into(),
             destinations: destinations.into(),
-            line: Line::Here(site),
+            line: CallLine::Here(site),
         };
         let checked = self.check_edges(&edges);
         let made = self.collective(call, || checked, |inside| inside.make_graph(edges))?;
@@ -181,11 +181,11 @@ impl Comm {
 struct Edges {
     sources: Box<[Rank]>,
     destinations: Box<[Rank]>,
-    line: Line,
+    line: CallLine,
 }
 
 /// The line of a call, as text if it is that of a rank of another process.
-enum Line {
+enum CallLine {
     Here(Site),
     Elsewhere(String),
 }
@@ -194,8 +194,8 @@ impl Edges {
     /// The edges as numbers, the sources and how many they are first, and then the line.
     fn numbers(&self) -> Vec<i64> {
         let line = match &self.line {
-            Line::Here(site) => site.to_string(),
-            Line::Elsewhere(line) => line.clone(),
+            CallLine::Here(site) => site.to_string(),
+            CallLine::Elsewhere(line) => line.clone(),
         };
         let lengths = [self.sources.len(), self.destinations.len()];
         let ends = self.sources.iter().chain(&self.destinations).copied();
@@ -213,7 +213,7 @@ impl Edges {
         Some(Edges {
             sources: ranks(sources),
             destinations: ranks(destinations),
-            line: Line::Elsewhere(String::from_utf8(line).ok()?),
+            line: CallLine::Elsewhere(String::from_utf8(line).ok()?),
         })
     }
 }
@@ -322,8 +322,8 @@ impl InCall<'_> {
         let [from, to] = [odd.from, odd.to].map(|rank| self.comm.world_rank(rank));
         let called = |rank: Rank, text: String| {
             let (call, site) = match &all[rank].line {
-                Line::Here(site) => (text, Some(*site)),
-                Line::Elsewhere(line) => (format!("{text} at {line}"), None),
+                CallLine::Here(site) => (text, Some(*site)),
+                CallLine::Elsewhere(line) => (format!("{text} at {line}"), None),
             };
             Called {
                 rank: self.comm.world_rank(rank),
@@ -415,7 +415,7 @@ mod tests {
         let of = |&(sources, destinations): &(&[Rank], &[Rank])| Edges {
             sources: sources.into(),
             destinations: destinations.into(),
-            line: Line::Here(Location::caller()),
+            line: CallLine::Here(Location::caller()),
         };
         edges.iter().map(of).collect()
     }

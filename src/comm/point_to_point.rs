@@ -68,9 +68,8 @@ impl Comm {
             && to < self.size()
             && port.posts_at_once(self.world_rank(to), Elements::of(data));
         let event = move || CallEvent {
-            count: Some(data.len()),
             posts,
-            ..sending::<T>("send", to, tag, site)
+            ..send_event(to, tag, Elements::of(data), site)
         };
         self.recorded(&event, &show, || {
             self.check_receiver::<T>(to)?;
@@ -351,11 +350,7 @@ impl Comm {
         {
             return false;
         }
-        let event = || CallEvent {
-            info: Some(data.info()),
-            count: Some(data.len()),
-            ..sending_as("send", to, tag, site)
-        };
+        let event = || send_event(to, tag, data, site);
         let call = OnComm {
             call: &event,
             context: self.shared.context,
@@ -396,6 +391,16 @@ fn sendrecv_text(to: Rank, send_tag: u32, receive: &Receive) -> String {
 /// A send as errors print it.
 fn send_text(to: Rank, tag: u32) -> String {
     format!("send(to {to}, tag {tag})")
+}
+
+/// The recorder's entry of a send.
+#[inline]
+fn send_event(to: Rank, tag: u32, data: Elements<'_>, site: Site) -> CallEvent {
+    CallEvent {
+        info: Some(data.info()),
+        count: Some(data.len()),
+        ..sending_as("send", to, tag, site)
+    }
 }
 
 /// The recorder's entry of a call that sends.

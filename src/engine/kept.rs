@@ -4,6 +4,7 @@
 //! when it is first made. The same call with the same arguments at the same line then skips all of that.
 
 use std::cell::{OnceCell, RefCell};
+use std::hash::Hasher;
 use std::panic::Location;
 use std::ptr;
 use std::rc::Rc;
@@ -16,6 +17,7 @@ use super::set_associative::SetAssociative;
 use crate::Rank;
 use crate::collective::{Algorithm, Call as Shape, Collective};
 use crate::error::{Error, Result, Site};
+use crate::hash::Mix;
 use crate::names::Transport;
 use crate::op::elements::Info;
 use crate::op::signature::Signature;
@@ -67,8 +69,7 @@ impl Ask {
 
     /// A hash of what differs between the calls that a program makes in turn: line, length, kind of communicator.
     fn hash(&self, length: usize, alike: u64) -> u64 {
-        let line = ptr::from_ref(self.site).addr() as u64;
-        mixed(line ^ (length as u64).rotate_left(24) ^ alike.rotate_left(44))
+        Mix::of(&(ptr::from_ref(self.site).addr(), length, alike)).finish()
     }
 
     /// Whether both ask for the same algorithm.
@@ -95,15 +96,6 @@ impl Ask {
         };
         ptr::eq(self.site, other.site) && what(self) == what(other) && self.by_same(other)
     }
-}
-
-/// A hash whose low bits depend on all bits of the word: the high bits of a product depend on all bits of the factor,
-/// and the low ones on the low ones alone, so it takes two products.
-fn mixed(word: u64) -> u64 {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let once = word.wrapping_mul(ODD);
-    let twice = (once ^ once >> 32).wrapping_mul(ODD);
-    twice ^ twice >> 32
 }
 
 /// A call at the caller's line.

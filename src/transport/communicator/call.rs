@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::error::{Mismatch, Site};
+use crate::hash::Mix;
 use crate::names::Collective;
 use crate::op::OperatorKind;
 use crate::op::elements::Info;
@@ -221,7 +222,8 @@ impl fmt::Display for Detail {
     }
 }
 
-/// A collective call, on whichever communicator. Two ranks are in the same call if all fields but the site, the part and the detail are equal.
+/// A collective call, without its communicator. Two ranks are in the same call if all fields but the site, the part and
+/// the detail are equal.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
     pub verb: Verb,
@@ -311,46 +313,4 @@ impl fmt::Display for Call {
 /// A hash of 32 bits, the same in every rank.
 pub(crate) fn digest(what: &impl Hash) -> u32 {
     Mix::of(what).bits()
-}
-
-/// A multiplicative hash. It takes a few nanoseconds and is the same in every rank; nothing more is required.
-#[derive(Clone, Copy)]
-struct Mix(u64);
-
-impl Mix {
-    const ODD: u64 = 0xff51_afd7_ed55_8ccd;
-
-    fn of(what: &impl Hash) -> Mix {
-        let mut mix = Mix(0x9e37_79b9_7f4a_7c15);
-        what.hash(&mut mix);
-        mix
-    }
-
-    #[inline]
-    fn bits(self) -> u32 {
-        (self.0 >> 32) as u32
-    }
-}
-
-impl Hasher for Mix {
-    fn finish(&self) -> u64 {
-        self.0
-    }
-    fn write(&mut self, bytes: &[u8]) {
-        bytes.iter().for_each(|&byte| self.write_u64(byte.into()));
-    }
-    fn write_u8(&mut self, n: u8) {
-        self.write_u64(n.into());
-    }
-    #[inline]
-    fn write_u32(&mut self, n: u32) {
-        self.write_u64(n.into());
-    }
-    #[inline]
-    fn write_u64(&mut self, n: u64) {
-        self.0 = (self.0 ^ n).wrapping_mul(Mix::ODD).rotate_left(29);
-    }
-    fn write_usize(&mut self, n: usize) {
-        self.write_u64(n as u64);
-    }
 }

@@ -13,20 +13,20 @@ pub(in crate::transport) const DEPTH: usize = if cfg!(all(test, loom)) { 3 } els
 /// on. Logging the same call again, on any communicator, writes a few words and locks nothing.
 pub(crate) struct CallLog {
     /// The last calls, in a ring.
-    last: [Place; DEPTH],
+    last: [Logged; DEPTH],
     /// Number of calls written so far.
     written: AtomicU64,
     known: Mutex<Known>,
 }
 
 /// A call that was made. Its rank alone writes it.
-struct Place {
+struct Logged {
     /// Its entry and number in one [word](CallLog::word); 0: none, or one that is being written.
     word: AtomicU64,
     context: AtomicU32,
 }
 
-impl Place {
+impl Logged {
     #[inline]
     fn write(&self, word: u64, context: u32) {
         // Relaxed: the fence orders it before the context, for a reader that finds that one.
@@ -71,7 +71,7 @@ impl CallLog {
 
     pub(crate) fn new() -> Self {
         CallLog {
-            last: std::array::from_fn(|_| Place {
+            last: std::array::from_fn(|_| Logged {
                 word: AtomicU64::new(0),
                 context: AtomicU32::new(0),
             }),
@@ -124,7 +124,7 @@ impl CallLog {
     pub(crate) fn last_of(&self, context: u32) -> Vec<(u32, Call)> {
         // Nothing is entered while the lock is held, so every word that is now visible refers to a known entry.
         let known = self.known.lock();
-        let here = self.last.iter().filter_map(Place::read);
+        let here = self.last.iter().filter_map(Logged::read);
         let here = here.filter(|(_, of)| *of == context);
         // A word holds the low bits of its entry.
         let entry = |word: u64| {

@@ -105,7 +105,7 @@ fn a_cycle_of_two_is_found_once() {
 
 #[test]
 fn a_cycle_of_three_is_found_once() {
-    explore(None, || a_cycle_is_found_once(3));
+    explore(Some(3), || a_cycle_is_found_once(3));
 }
 
 /// Sleeps in a bound wait until the other rank has sent a message.

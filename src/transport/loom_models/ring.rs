@@ -7,9 +7,9 @@
 //! Checked by hand: the models fail with the release of a turn or of the read count relaxed, or the acquire of either;
 //! with a turn that is stored before the content, or a count before the content is read; with a cell that is written
 //! while one more packet is unread than there are cells; with turns that do not say which packet it is; with a label
-//! that loses its count or its kind; with a count that is stored before a message is copied to a buffer, or
-//! for one that does not suit; with a near annex that is used while as many packets as there are near ones are
-//! unread, or with one far annex for all cells.
+//! that loses its count or its kind; with a count that is stored before a message is copied to a buffer, or for one that
+//! does not suit; with a near annex that is used while as many packets as there are near ones are unread, or with one far
+//! annex for all cells.
 
 use loom::thread;
 

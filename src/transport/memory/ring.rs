@@ -329,15 +329,22 @@ pub(in crate::transport) struct Reader<const BYTES: usize, const CELLS: usize> {
 }
 
 impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
-    /// Moves the next packet into `place`. Returns whether there was one.
+    /// The cell of the next packet and its label, if it is there.
     #[inline]
-    pub(in crate::transport) fn take(&mut self, place: &mut Packet) -> bool {
+    fn next(&self) -> Option<(&Cell<BYTES>, Label)> {
         let cell = self.ring.cell(self.read);
         // Acquire: pairs with the release in `write`.
         let there = cell.turn.load(Ordering::Acquire);
-        if there >> Label::BITS != turn(self.read) >> Label::BITS {
+        let is_next = there >> Label::BITS == turn(self.read) >> Label::BITS;
+        is_next.then(|| (cell, Label::from_bits(there)))
+    }
+
+    /// Moves the next packet into `place`. Returns whether there was one.
+    #[inline]
+    pub(in crate::transport) fn take(&mut self, place: &mut Packet) -> bool {
+        let Some((cell, label)) = self.next() else {
             return false;
-        }
+        };
         cell.content.with(|content| {
             let content = content.cast::<Content<BYTES>>();
             // SAFETY: its turn says that the cell was written, before the release that was acquired, with the packet
@@ -346,7 +353,6 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
             unsafe {
                 let body = (&raw const (*content).body).cast();
                 let (head, info) = ((*content).head, (*content).info);
-                let label = Label::from_bits(there);
                 match BYTES > EAGER_BYTES && label.landed_bytes(info) > BYTES {
                     true => self.load_annex(place, head, info, label, body),
                     false => place.load(head, info, label, body),
@@ -365,19 +371,14 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
         into: &mut ElementsMut<'_>,
         accepts: impl FnOnce(Head) -> bool,
     ) -> Option<(Head, usize)> {
-        let cell = self.ring.cell(self.read);
-        // Acquire: pairs with the release in `write`.
-        let there = cell.turn.load(Ordering::Acquire);
-        if there >> Label::BITS != turn(self.read) >> Label::BITS {
-            return None;
-        }
+        let (cell, label) = self.next()?;
         let taken = cell.content.with(|content| {
             let content = content.cast::<Content<BYTES>>();
             // SAFETY: as in `take`. The label says that so many elements of this type lie in the body, and `into` has
             // space for them.
             unsafe {
                 let (head, info) = ((*content).head, (*content).info);
-                let count = Label::from_bits(there).elements_in(BYTES, info)?;
+                let count = label.elements_in(BYTES, info)?;
                 if !info.is(into.info()) || count > into.len() || !accepts(head) {
                     return None;
                 }
