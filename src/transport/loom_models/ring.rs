@@ -83,10 +83,7 @@ fn stream_to<const BYTES: usize>(
             }
             let message = vec![number; count(number)];
             let data = Elements::of(&message);
-            match Writer::<BYTES, CELLS>::fits(data) {
-                true => writer.post(head(number), data),
-                false => writer.post_long(head(number), data),
-            }
+            writer.post_copy(head(number), data);
         }
         reader.join().unwrap();
         assert!(writer.ring().is_empty());
@@ -104,7 +101,7 @@ fn stream<const BYTES: usize>(packets: u32, count: fn(u32) -> usize) {
 fn a_stream_is_copied_to_buffers_before_it_is_overwritten() {
     stream_to::<LONGER>(
         0,
-        |number| [1, 12, 3, 16][number as usize],
+        |number| [1, 20, 3, 30][number as usize],
         |reader, number, count| match number {
             2 => take(number, count, |place| reader.take(place)),
             _ => take_into(reader, number, count),

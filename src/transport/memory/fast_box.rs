@@ -217,14 +217,17 @@ impl Out {
         Writer::fits(data)
     }
 
-    /// The writing end for a short message to `to` that lies in its cell, if one is free.
+    /// The writing end for a short message to `to`, if a cell is free.
     #[inline]
     pub(in crate::transport) fn free_for(
         &mut self,
         to: Rank,
         data: Elements<'_>,
     ) -> Option<&mut Writer> {
-        self.free(to).filter(|_| Writer::fits(data))
+        match Self::is_short(data) {
+            true => self.free(to),
+            false => None,
+        }
     }
 
     /// The writing end for messages to `to`, if a cell is free.
@@ -246,18 +249,13 @@ impl Out {
         may_not_wait: bool,
         is_empty: impl FnOnce() -> bool,
     ) -> bool {
-        let fits = Writer::fits(data);
-        let copied = Self::is_short(data) || may_not_wait && Writer::fits_annex(data);
-        if !(fits || copied) {
+        if !(Self::is_short(data) || may_not_wait && Writer::fits_annex(data)) {
             return false;
         }
         let Some(writer) = self.free(to).filter(|_| is_empty()) else {
             return false;
         };
-        match fits {
-            true => writer.post(head, data),
-            false => writer.post_long(head, data),
-        }
+        writer.post_copy(head, data);
         true
     }
 

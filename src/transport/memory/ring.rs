@@ -265,6 +265,19 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         });
     }
 
+    /// Posts a copy of a message, in the annex of a cell if it does not fit into one.
+    ///
+    /// # Panics
+    ///
+    /// If it fits neither into a cell nor into an [annex](Self::fits_annex), or if no cell is free.
+    #[inline(always)]
+    pub(in crate::transport) fn post_copy(&mut self, head: Head, data: Elements<'_>) {
+        match Self::fits(data) {
+            true => self.post(head, data),
+            false => self.post_long(head, data),
+        }
+    }
+
     /// The number of an annex for the next packet: a near one if fewer packets are unread than there are near ones,
     /// otherwise that of the cell. If many are unread, it looks each time as many more are.
     fn free_annex(&mut self) -> Number {
@@ -354,7 +367,7 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
                 let body = (&raw const (*content).body).cast();
                 let (head, info) = ((*content).head, (*content).info);
                 match BYTES > EAGER_BYTES && label.landed_bytes(info) > BYTES {
-                    true => self.load_annex(place, head, info, label, body),
+                    true => self.in_annex(body, |annex| place.load(head, info, label, annex)),
                     false => place.load(head, info, label, body),
                 }
             }
@@ -363,8 +376,9 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
         true
     }
 
-    /// Copies the next message to the front of `into`, if its elements lie in its cell, are of the type of `into`, for
-    /// which they are not too many, and `accepts` its head. Returns its head and the number of its elements.
+    /// Copies the next message to the front of `into`, if it was copied to the ring, its elements are of the type of
+    /// `into`, for which they are not too many, and `accepts` takes its head. Returns its head and the number of its
+    /// elements.
     #[inline]
     pub(in crate::transport) fn take_into(
         &mut self,
@@ -374,16 +388,20 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
         let (cell, label) = self.next()?;
         let taken = cell.content.with(|content| {
             let content = content.cast::<Content<BYTES>>();
-            // SAFETY: as in `take`. The label says that so many elements of this type lie in the body, and `into` has
-            // space for them.
+            // SAFETY: as in `take`. The label says that so many elements of this type lie in the body, or in the annex
+            // whose number that is, and `into` has space for them.
             unsafe {
                 let (head, info) = ((*content).head, (*content).info);
-                let count = label.elements_in(BYTES, info)?;
+                let count = label.copied_elements()?;
                 if !info.is(into.info()) || count > into.len() || !accepts(head) {
                     return None;
                 }
                 let body = (&raw const (*content).body).cast();
-                copy_bytes(into.first(), body, count * info.size());
+                let (to, bytes) = (into.first(), count * info.size());
+                match bytes <= BYTES {
+                    true => copy_bytes(to, body, bytes),
+                    false => self.in_annex(body, |annex| copy_bytes(to, annex, bytes)),
+                }
                 Some((head, count))
             }
         })?;
@@ -399,27 +417,17 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
         self.ring.read.store(self.read, Ordering::Release);
     }
 
-    /// Copies a message from the annex of the next cell, whose body this is, into `place`.
+    /// Shows the annex of the next cell, whose body this is, to `read`.
     ///
     /// # Safety
     ///
     /// The writer has handed over that cell with this content, of a message that does not fit into it.
     #[inline(never)]
-    unsafe fn load_annex(
-        &self,
-        place: &mut Packet,
-        head: Head,
-        info: &'static Info,
-        label: Label,
-        body: *const u8,
-    ) {
-        // SAFETY: the body of such a message is the number of its annex.
+    unsafe fn in_annex(&self, body: *const u8, read: impl FnOnce(*const u8)) {
+        // SAFETY: the body of such a message is the number of its annex. The message was written there before its cell
+        // was handed over, and stays there until that is given back.
         let number = unsafe { body.cast::<Number>().read() };
-        self.ring.annex(number).with(|annex| {
-            // SAFETY: the message was written there before its cell was handed over, and stays there until that is
-            // given back.
-            unsafe { place.load(head, info, label, annex.cast()) };
-        });
+        self.ring.annex(number).with(|annex| read(annex.cast()));
     }
 
     /// Number of packets read; it wraps.

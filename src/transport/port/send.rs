@@ -73,7 +73,7 @@ impl Port {
             return false;
         }
         self.begin(count);
-        writer.post(head, data);
+        writer.post_copy(head, data);
         endpoint.sleeper.rouse();
         fast_box.prepare(data.size(), self.row.replace(true));
         self.count(data.size());

@@ -49,17 +49,11 @@ impl Label {
         }
     }
 
-    /// Number of elements of a short message whose elements lie in a cell with space for `bytes` bytes; `None` for any
-    /// other packet.
+    /// Number of elements of a message that was copied to the ring; `None` for any other packet.
     #[inline]
-    pub(in crate::transport) fn elements_in(
-        self,
-        bytes: usize,
-        info: &'static Info,
-    ) -> Option<usize> {
-        let short = matches!(self.kind(), PacketKind::EAGER | PacketKind::LANDED);
-        let count = self.count() as usize;
-        (short && count * info.size() <= bytes).then_some(count)
+    pub(in crate::transport) fn copied_elements(self) -> Option<usize> {
+        let copied = matches!(self.kind(), PacketKind::EAGER | PacketKind::LANDED);
+        copied.then_some(self.count() as usize)
     }
 
     #[inline]
