@@ -33,7 +33,7 @@ pub struct Report<R, E = Error> {
     /// The mismatch that broke a communicator, or that the ranks' records prove although no rank noticed it, if there
     /// is one.
     pub mismatch: Option<Arc<Mismatch>>,
-    /// Messages that were sent and never received.
+    /// Messages that were sent and never received, in no particular order.
     pub lost: Vec<Lost>,
     /// Requests that were neither waited for nor cancelled, of ranks that returned.
     pub unfinished: Vec<Unfinished>,
