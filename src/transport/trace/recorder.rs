@@ -6,9 +6,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use crate::Rank;
+use crate::hash::Mix;
 use crate::transport::memory::head::Head;
 use crate::transport::trace::call_event::{CallEvent, Known};
 use crate::transport::trace::clock::Clock;
@@ -39,7 +41,7 @@ pub(crate) struct Recorder {
     traces: bool,
     clock: Cell<Clock>,
     near: [Cell<(Key, u32)>; NEAR],
-    far: RefCell<HashMap<Key, u32>>,
+    far: RefCell<HashMap<Key, u32, BuildHasherDefault<Mix>>>,
     /// Number of operations begun.
     begun: Cell<u64>,
     /// The number of the operation that the rank is inside.
