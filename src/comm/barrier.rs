@@ -53,7 +53,9 @@ impl Using<'_> {
         {
             return done;
         }
-        self.comm
-            .run_call::<(), _>(ask, &[], &mut [], &First, over_cells::barrier)
+        let comm = self.comm;
+        comm.core.port.meeting(comm.shared.context, || {
+            comm.run_call::<(), _>(ask, &[], &mut [], &First, over_cells::barrier)
+        })
     }
 }

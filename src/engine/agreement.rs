@@ -87,10 +87,12 @@ impl InCall<'_> {
 
     /// Waits until every rank is in this same call.
     pub(crate) fn pass_gate(&self) -> Result<()> {
-        if let Come::Last(turn) = self.come()? {
-            self.let_go(turn);
-        }
-        Ok(())
+        self.comm.core.port.meeting(self.comm.shared.context, || {
+            if let Come::Last(turn) = self.come()? {
+                self.let_go(turn);
+            }
+            Ok(())
+        })
     }
 
     /// Arrives at the gate, and waits until the last rank to arrive releases all ranks. If this rank is the last, it

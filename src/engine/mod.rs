@@ -162,8 +162,8 @@ pub struct Comm {
     pub(crate) prints: Cell<u32>,
     /// Number of calls of `shrink` by this rank on this communicator.
     pub(crate) shrinks: Cell<u32>,
-    /// Number of starts of partitioned sends by this rank on this communicator.
-    pub(crate) part_starts: Cell<u32>,
+    /// Receiver and tag of the partitioned messages of this rank of which some parts have left, and others may follow.
+    pub(crate) half_sent: RefCell<Vec<(Rank, u32)>>,
     /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
     /// another.
     pub(crate) levels: OnceCell<Option<Arc<Levels>>>,
@@ -320,7 +320,7 @@ impl Comm {
             cell_port: LazyCellPort::default(),
             calls: Cell::new(0),
             shrinks: Cell::new(0),
-            part_starts: Cell::new(0),
+            half_sent: RefCell::default(),
             levels: OnceCell::new(),
             #[cfg(feature = "mpi")]
             parts: OnceCell::new(),

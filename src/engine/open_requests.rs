@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::rank_state::Core;
 use super::request_state::{Direction, RequestState, Until};
 use crate::error::{Error, ErrorKind, Result, Site};
-use crate::transport::deadlock::choice::Sought;
+use crate::transport::deadlock::choice::{Pick, Sought};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::wait::Reason;
 use crate::transport::{CommHandle, CommShared, Unfinished};
@@ -181,9 +181,12 @@ impl Core {
         deadline: Option<Instant>,
     ) -> Result<usize> {
         self.wait_for(states, Until::One, call, site, deadline, || {
-            let place = self.port.chosen(None).map(|queue| queue.source);
+            let chosen = self.port.chosen(None);
             self.port.take_in();
-            place
+            match chosen {
+                Some(Pick::Request(place)) => Some(place),
+                _ => None,
+            }
         })
     }
 
@@ -337,6 +340,7 @@ fn sought(states: &[Rc<RequestState>], until: Until) -> Sought {
         wants: slots.collect(),
         ready: ready.collect(),
         one_of,
+        lock: None,
     }
 }
 

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 
 use super::order::{MessageOrder, ReceiveChoice};
 use super::search::Search;
-use crate::transport::deadlock::choice::{ChoicePoint, Chooser};
+use crate::transport::deadlock::choice::{ChoicePoint, Chooser, Transition};
 
 /// The chooser of a run.
 #[derive(Debug)]
@@ -107,9 +107,9 @@ impl Chooser for Guide {
         true
     }
 
-    fn too_early(&self, nth: usize) {
+    fn too_early(&self, nth: usize, firsts: &[Transition]) {
         if let Plan::Search(search) = &mut self.0.lock().plan {
-            search.too_early(nth);
+            search.too_early(nth, firsts);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Runs a program in every order in which its messages can be received.
+//! Runs a program in every order in which its messages can be received and its windows locked.
 
 use std::fmt;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::machine::Bind;
 use crate::transport::deadlock::choice::noise;
 use crate::world::{Team, World, WorldError};
 
-/// Runs a program on `ranks` ranks in every order in which its receives from any source can take their messages. Where
-/// these are too many, it runs a thousand of them and another hundred drawn at random.
+/// Runs a program on `ranks` ranks in every order in which its receives from any source can take their messages, and in
+/// which its ranks can lock windows. Where these are too many, it runs a thousand of them and another hundred drawn at random.
 ///
 /// The short form of [`Explore::run`].
 ///
@@ -46,18 +46,19 @@ pub fn explore<R: Send>(ranks: usize, f: impl Fn(&Comm) -> Result<R> + Sync) -> 
 /// The settings of an exploration.
 ///
 /// A receive from any source takes one of the messages that can be there. An exploration tries each of these choices,
-/// and so reaches every outcome of the program, once. Two runs differ in order if some receive takes another message;
-/// the relative timing of receives on different ranks makes no difference.
+/// and so reaches every outcome of the program, once. Two runs differ in order if some receive takes another message, or
+/// if two ranks lock a part in another order, of which one writes; the relative timing of receives on different ranks makes no difference.
 ///
-/// Started collectives and requests take part: which of several requests is ready first is a choice. Locks of windows
-/// do not: which rank first gets a lock that several want is left to the scheduler of the threads, and is not repeated
-/// by a seed.
+/// Started collectives and requests take part: which of several requests is ready first is a choice. So do the locks of
+/// windows, those inside their epochs too: which rank asks first for a lock is a choice, unless both ask to read. The
+/// operations of an [`AtomicWindow`](crate::AtomicWindow) do not: their order is left to the scheduler of the threads,
+/// and is not repeated by a seed.
 ///
 /// # Cost
 ///
-/// One run for each order: k! for k messages that one rank receives from any source. Where several ranks do so and
-/// depend on each other, some additional runs are needed, which do not count as orders. A program without such receives
-/// has one order.
+/// One run for each order: k! for k messages that one rank receives from any source, or for k ranks that write under one
+/// lock. Where several ranks do so and depend on each other, some additional runs are needed, which do not count as
+/// orders. A program without such receives and locks has one order.
 ///
 /// # Examples
 ///
@@ -117,7 +118,7 @@ pub struct Found {
     pub order: MessageOrder,
     /// Why it failed.
     pub error: WorldError,
-    /// Every receive from any source, and the message that it took.
+    /// Every receive from any source, and the message that it took; and every request for a lock.
     pub choices: Vec<ReceiveChoice>,
     /// The number of runs that succeeded before.
     pub after: u64,
@@ -132,7 +133,7 @@ pub struct FoundBy<E> {
     pub order: MessageOrder,
     /// Why it failed.
     pub error: E,
-    /// Every receive from any source, and the message that it took.
+    /// Every receive from any source, and the message that it took; and every request for a lock.
     pub choices: Vec<ReceiveChoice>,
     /// The number of runs that succeeded before.
     pub after: u64,

@@ -48,7 +48,7 @@ mod trial;
 
 pub use crate::{ranks, say};
 pub use explore::{Explore, Explored, Found, FoundBy, explore};
-pub use order::{MessageOrder, ReceiveChoice};
+pub use order::{ChoiceKind, MessageOrder, ReceiveChoice};
 pub use random::{Random, random};
 #[doc(hidden)]
 pub use ranks::{Tried, run_ranks};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::error::Site;
-use crate::transport::deadlock::choice::{BySeed, ChoicePoint, Chooser};
+use crate::transport::deadlock::choice::{BySeed, ChoicePoint, Chooser, Pick, Transition};
 
 /// The messages that receives from any source take, as set by `RANKFOLD_SEED`.
 ///
@@ -101,7 +101,19 @@ impl Chooser for ByList {
     }
 }
 
-/// A receive from any source, and the message that it took.
+/// What a [`ReceiveChoice`] is a choice of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ChoiceKind {
+    /// The message that a receive from any source takes.
+    Message,
+    /// Which of several requests ends first.
+    Request,
+    /// The rank that asks next for the lock of a window's part. Locks are granted in the order in which ranks ask.
+    Lock,
+}
+
+/// A receive from any source, and the message that it took; or another choice of an exploration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReceiveChoice {
@@ -111,11 +123,13 @@ pub struct ReceiveChoice {
     pub call: String,
     /// The line of the call.
     pub site: Site,
-    /// The rank whose message it took, or the index of the request that it completed.
+    /// The rank whose message it took, the index of the request that it completed, or the rank whose part of a window
+    /// it asked to lock.
     pub took: Rank,
-    /// Whether it completed one of several requests.
-    pub request: bool,
-    /// The ranks whose messages it could have taken then, sorted.
+    /// What was chosen.
+    pub kind: ChoiceKind,
+    /// The ranks whose messages it could have taken then, or the requests that it could have completed; for a lock, the
+    /// ranks that were about to ask for it. Sorted.
     pub of: Vec<Rank>,
 }
 
@@ -123,40 +137,65 @@ impl ReceiveChoice {
     pub(super) fn of(point: &ChoicePoint<'_>, place: usize) -> ReceiveChoice {
         let transition = point.transitions[place];
         let (call, site) = (point.call)(transition.rank);
-        let mine = point
-            .transitions
-            .iter()
-            .filter(|other| other.rank == transition.rank);
+        let all = point.transitions.iter();
+        let (kind, took) = taken(transition.pick);
         ReceiveChoice {
             rank: transition.rank,
             call,
             site,
-            took: transition.queue.source,
-            request: transition.queue.is_request(),
-            of: mine.map(|transition| transition.queue.source).collect(),
+            took,
+            kind,
+            of: all
+                .filter_map(|other| instead(transition, *other))
+                .collect(),
         }
+    }
+
+    /// What was taken and what else was there, in words that follow the call.
+    pub fn outcome(&self) -> String {
+        let (took, those) = match self.kind {
+            ChoiceKind::Request => (
+                format!("ended the request at place {}", self.took),
+                "those at",
+            ),
+            ChoiceKind::Message => (
+                format!("took the message of rank {}", self.took),
+                "those of",
+            ),
+            ChoiceKind::Lock => (
+                format!("was the next to ask for part {}", self.took),
+                "ranks",
+            ),
+        };
+        if self.of.len() < 2 {
+            return took;
+        }
+        let of: Vec<String> = self.of.iter().map(Rank::to_string).collect();
+        format!("{took} (there were {those} {})", of.join(", "))
+    }
+}
+
+fn taken(pick: Pick) -> (ChoiceKind, Rank) {
+    match pick {
+        Pick::Message(queue) => (ChoiceKind::Message, queue.source),
+        Pick::Request(place) => (ChoiceKind::Request, place),
+        Pick::Lock(lock) => (ChoiceKind::Lock, lock.part),
+    }
+}
+
+/// What another transition would have been instead of the chosen one, if it is one of the same choice.
+fn instead(chosen: Transition, other: Transition) -> Option<Rank> {
+    match (chosen.pick, other.pick) {
+        (Pick::Lock(mine), Pick::Lock(theirs)) => mine.is_for_same(theirs).then_some(other.rank),
+        _ => (chosen.rank == other.rank).then(|| taken(other.pick).1),
     }
 }
 
 impl fmt::Display for ReceiveChoice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ReceiveChoice {
-            rank,
-            call,
-            site,
-            took,
-            request,
-            of,
+            rank, call, site, ..
         } = self;
-        let (one, those) = match request {
-            true => ("ended the request at place", "those at"),
-            false => ("took the message of rank", "those of"),
-        };
-        write!(f, "rank {rank}  {call}  {site}  {one} {took}")?;
-        if of.len() > 1 {
-            let of: Vec<String> = of.iter().map(Rank::to_string).collect();
-            write!(f, " (there were {those} {})", of.join(", "))?;
-        }
-        Ok(())
+        write!(f, "rank {rank}  {call}  {site}  {}", self.outcome())
     }
 }

@@ -1,10 +1,10 @@
 //! Enumerates all orders, each once: depth first over the choices, repeating the beginning of each run. The search has
 //! no threads: its caller reports each point where a choice is due, and gets the choice.
 //!
-//! Choices of different ranks commute, so at a choice point only one rank's transitions are tried. Those of the other
+//! Choices of different ranks commute, unless both ask for one lock. So at a choice point only one rank's transitions are tried. Those of the other
 //! ranks are tried first as well if that rank turns out to have been too early (see
-//! [`scheduler`](crate::transport::deadlock::scheduler)). A transition that a sibling has tried *sleeps* until the rank
-//! that it concerns does something else, so no order is counted twice: a run in which all transitions sleep repeats a
+//! [`scheduler`](crate::transport::deadlock::scheduler)). A transition that a sibling has tried *sleeps* until one that
+//! does not commute with it is taken, so no order is counted twice: a run in which all transitions sleep repeats a
 //! known one, and is not counted. (Persistent and sleep sets: Godefroid, *Partial-order methods for the verification of
 //! concurrent systems*, 1996; computed during the run: Flanagan and Godefroid, POPL 2005.)
 
@@ -54,7 +54,7 @@ impl Node {
     /// The transitions that sleep after the chosen one.
     fn asleep_after(&self) -> Vec<Transition> {
         let all = self.asleep.iter().chain(&self.tried).copied();
-        all.filter(|transition| transition.rank != self.chosen.rank)
+        all.filter(|transition| transition.commutes(self.chosen))
             .collect()
     }
 
@@ -92,12 +92,25 @@ impl Search {
         place.unwrap_or(0)
     }
 
-    /// Called when the choice was made before all its transitions were there: the transitions of all ranks are tried
-    /// first as well.
-    pub(super) fn too_early(&mut self, nth: usize) {
-        if let Some(node) = self.path.get_mut(nth) {
-            node.ranks
-                .extend(node.transitions.iter().map(|transition| transition.rank));
+    /// Called when the choice was made before all its transitions were there, or before one that does not commute with
+    /// it: the transitions of the rank of one of `firsts` are tried as well, or those of all ranks if none of these was
+    /// there then.
+    pub(super) fn too_early(&mut self, nth: usize, firsts: &[Transition]) {
+        let Some(node) = self.path.get_mut(nth) else {
+            return;
+        };
+        let mut there = firsts
+            .iter()
+            .filter(|first| node.transitions.contains(first));
+        if there.clone().any(|first| node.ranks.contains(&first.rank)) {
+            return;
+        }
+        match there.next() {
+            Some(first) => node.ranks.extend([first.rank]),
+            None => {
+                let ranks = node.transitions.iter().map(|transition| transition.rank);
+                node.ranks.extend(ranks);
+            }
         }
     }
 

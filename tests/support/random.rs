@@ -5,9 +5,13 @@
 //! always move. What a receive must get, and what a sum must be, is known from the numbers of the events.
 
 use rankfold::topology::Topology;
-use rankfold::{Comm, Error, ErrorKind, Order, Rank, Result, Source, Tag, op};
+use rankfold::{Comm, Error, ErrorKind, Order, Rank, Result, op};
 
+use super::random_calls::{Call, KINDS};
+use super::random_meetings::Meeting;
+use super::random_messages::{receive, send};
 use super::random_started::{Begun, Open, Ring};
+use super::random_windows::{Epoch, Touch, Windows};
 use super::{Random, mix};
 
 /// A message: everything about it that sender and receiver must agree on.
@@ -55,6 +59,17 @@ pub enum Whole {
         by: usize,
         length: usize,
     },
+    /// Any of the collectives, in this form.
+    Call(Call, Form),
+    Meeting(Meeting),
+}
+
+/// How a collective is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    Blocking,
+    Persistent,
+    InScope,
 }
 
 /// What one rank does.
@@ -79,6 +94,13 @@ pub enum Act {
     Finish {
         id: u64,
     },
+    /// An epoch of all ranks in the windows of the program.
+    Epoch {
+        id: u64,
+        what: Epoch,
+    },
+    /// What this rank does with them.
+    Touch(Touch),
     Spin(u32),
 }
 
@@ -158,10 +180,12 @@ struct Draft {
 impl Draft {
     fn event(&mut self) {
         match self.random.below(10) {
+            3 if self.kinds.calls == Calls::All && self.random.one_in(4) => self.window(),
             0..=3 => self.send(),
             4..=6 => self.receive(),
             7 => self.barrier(),
             8 if self.kinds.calls == Calls::All && self.random.one_in(2) => self.started(),
+            8 if self.kinds.calls == Calls::All && self.random.one_in(2) => self.more(),
             8 if self.kinds.calls != Calls::Barriers => self.whole(),
             9 if self.kinds.spins => self.spin(),
             _ => self.send(),
@@ -249,13 +273,73 @@ impl Draft {
         self.all(what);
     }
 
+    fn call(&mut self) -> Call {
+        Call {
+            kind: self.random.of(&KINDS),
+            root: self.rank(),
+            length: self.random.below(self.longest + 1),
+            counted: self.random.one_in(2),
+        }
+    }
+
+    fn more(&mut self) {
+        let (root, length) = (self.rank(), self.length());
+        let form = self
+            .random
+            .of(&[Form::Blocking, Form::Persistent, Form::InScope]);
+        let call = Whole::Call(self.call(), form);
+        // Exact sums of long vectors take long to check.
+        let few = length.min(20);
+        let what = self.random.of(&[
+            call,
+            call,
+            call,
+            Whole::Meeting(Meeting::Exact { length: few }),
+            Whole::Meeting(Meeting::Fused { length }),
+            Whole::Meeting(Meeting::Values { root }),
+            Whole::Meeting(Meeting::Subset { below: root }),
+        ]);
+        self.all(what);
+    }
+
+    /// Uses the windows: all ranks in an epoch, or one rank.
+    fn window(&mut self) {
+        let (rank, part) = (self.rank(), self.rank());
+        let by = self.rank();
+        let touch = self.random.of(&[
+            None,
+            Some(Touch::Add { part }),
+            Some(Touch::Add { part }),
+            Some(Touch::Look { part }),
+            Some(Touch::Count { part }),
+        ]);
+        if let Some(touch) = touch {
+            return self.program.ranks[rank].push(Act::Touch(touch));
+        }
+        let turns = self.random.below(3);
+        let what = self.random.of(&[
+            Epoch::Fences { turns },
+            Epoch::Exposed { by },
+            Epoch::AllLocked,
+            Epoch::Passed { by },
+        ]);
+        let id = self.id();
+        for acts in &mut self.program.ranks {
+            acts.push(Act::Epoch { id, what });
+        }
+    }
+
     /// Starts a collective on all ranks, and lets a rank wait for one that it has started.
     fn started(&mut self) {
         let (id, rank) = (self.id(), self.rank());
-        let what = match self.random.below(6) {
-            0 | 1 => Begun::Barrier,
-            2 | 3 => Begun::Sum {
+        let what = match self.random.below(8) {
+            0 => Begun::Barrier,
+            1 => Begun::Sum {
                 length: self.length(),
+            },
+            2..=5 => Begun::Call {
+                call: self.call(),
+                persistent: self.random.one_in(3),
             },
             _ => Begun::Exchange {
                 length: self.random.below(self.longest + 1),
@@ -315,22 +399,46 @@ impl Program {
         let acts = &self.ranks[comm.rank()];
         let starts = acts.iter().any(|act| matches!(act, Act::Start { .. }));
         let ring = starts.then(|| Ring::new(comm, &self.shifts)).transpose()?;
+        let windows = self
+            .uses_windows()
+            .then(|| Windows::new(comm))
+            .transpose()?;
+        let ring = ring.as_ref();
         let mut open = Vec::new();
         for (number, act) in acts.iter().enumerate() {
-            act.play(comm, ring.as_ref(), &mut open)
-                .map_err(|error| match error.kind() {
-                    ErrorKind::Usage(_) => panic!("act {number}, {act:?}: {error}"),
-                    _ => error,
-                })?;
+            let played = match (*act, &windows) {
+                (Act::Touch(touch), Some(windows)) => windows.touch(touch),
+                (Act::Epoch { id, what }, Some(windows)) => windows.epoch(what, id),
+                _ => act.play(comm, ring, &mut open),
+            };
+            played.map_err(|error| match error.kind() {
+                ErrorKind::Usage(_) => panic!("act {number}, {act:?}: {error}"),
+                _ => error,
+            })?;
         }
-        Ok(())
+        // Synchronous sends, all of whose messages have been received by then, or will be without this rank.
+        open.into_iter().try_for_each(Open::finish)?;
+        windows.map_or(Ok(()), |windows| windows.check(&self.touches()))
+    }
+
+    fn uses_windows(&self) -> bool {
+        let uses = |act: &Act| matches!(act, Act::Touch(_) | Act::Epoch { .. });
+        self.ranks.iter().flatten().any(uses)
+    }
+
+    fn touches(&self) -> Vec<Touch> {
+        let touch = |act: &Act| match act {
+            Act::Touch(touch) => Some(*touch),
+            _ => None,
+        };
+        self.ranks.iter().flatten().filter_map(touch).collect()
     }
 }
 
 impl Act {
     fn play<'g>(
         &self,
-        comm: &Comm,
+        comm: &'g Comm,
         ring: Option<&'g Ring>,
         open: &mut Vec<Open<'g>>,
     ) -> Result<()> {
@@ -344,79 +452,23 @@ impl Act {
                 let place = open.iter().position(|one| one.id == id);
                 open.swap_remove(place.expect("it was started")).finish()
             }
-            Act::Send(message) => send(comm, message),
+            Act::Send(message) => {
+                open.extend(send(comm, message)?);
+                Ok(())
+            }
             Act::Recv {
                 message,
                 any_tag,
                 probe,
             } => receive(comm, message, any_tag, probe),
             Act::Whole { id, what } => what.play(comm, id),
+            Act::Touch(_) | Act::Epoch { .. } => unreachable!("the program has windows"),
             Act::Spin(turns) => {
                 (0..turns).for_each(|_| std::hint::spin_loop());
                 Ok(())
             }
         }
     }
-}
-
-fn send(comm: &Comm, message: Message) -> Result<()> {
-    let Message {
-        id,
-        from,
-        to,
-        tag,
-        length,
-        moved,
-        ..
-    } = message;
-    let data = elements(id, from, length);
-    let sent = if moved {
-        comm.send_value(to, tag, data)
-    } else {
-        comm.send(to, tag, &data)
-    };
-    // In a wrong program the receiver may have ended by then: its message would have stayed unread.
-    sent.or_else(|error| {
-        if error.is_consequence() {
-            Ok(())
-        } else {
-            Err(error)
-        }
-    })
-}
-
-fn receive(comm: &Comm, message: Message, any_tag: bool, probe: bool) -> Result<()> {
-    let Message {
-        id,
-        from,
-        tag,
-        length,
-        moved,
-        wild,
-        plain,
-        ..
-    } = message;
-    let source = if wild {
-        Source::Any
-    } else {
-        Source::Rank(from)
-    };
-    let tag = if any_tag { Tag::Any } else { Tag::Is(tag) };
-    if probe {
-        assert_eq!(comm.probe(source, tag)?.source, from);
-    }
-    let got = if moved {
-        comm.recv_value::<Vec<u64>>(source, tag)?.0
-    } else if id % 2 == 0 {
-        comm.recv(source, tag)?.0
-    } else {
-        let mut buffer = vec![0; length + 1];
-        let count = comm.recv_into(source, tag, &mut buffer)?.count;
-        buffer.truncate(count);
-        buffer
-    };
-    assert!(plain || got == elements(id, from, length), "{message:?}");
-    Ok(())
 }
 
 impl Whole {
@@ -464,6 +516,10 @@ impl Whole {
                 graph.neighbor_all_gather(&elements(id, me, length), &mut got)?;
                 assert_eq!(got, elements(id, down, length), "gather {id}");
             }
+            Whole::Call(call, Form::Blocking) => call.of(comm, id).block()?,
+            Whole::Call(call, Form::Persistent) => call.of(comm, id).repeat()?,
+            Whole::Call(call, Form::InScope) => call.of(comm, id).in_scope()?,
+            Whole::Meeting(meeting) => meeting.play(comm, id)?,
         }
         Ok(())
     }
@@ -511,7 +567,9 @@ pub fn completes(program: &Program) -> Vec<bool> {
             }
             Act::Whole { .. } => met[rank] += 1,
             Act::Spin(_) => {}
-            Act::Start { .. } | Act::Finish { .. } => unreachable!("drawn for right programs only"),
+            Act::Start { .. } | Act::Finish { .. } | Act::Epoch { .. } | Act::Touch(_) => {
+                unreachable!("drawn for right programs only")
+            }
         }
         at[rank] += 1;
     }

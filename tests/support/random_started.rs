@@ -4,6 +4,7 @@
 use rankfold::{Comm, Graph, Persistent, Rank, Request, Result, op};
 
 use super::random::{elements, sums};
+use super::random_calls::Call;
 
 /// A started collective of all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,6 +12,11 @@ pub enum Begun {
     Barrier,
     Sum {
         length: usize,
+    },
+    /// Any of the collectives, by a started or by a persistent call.
+    Call {
+        call: Call,
+        persistent: bool,
     },
     /// Every rank sends to each of its neighbours in the graph of the program.
     Exchange {
@@ -46,7 +52,8 @@ impl Ring {
 /// A started collective of a rank, and what it must return.
 pub struct Open<'g> {
     pub id: u64,
-    right: Vec<u64>,
+    /// `None` if this rank gets nothing.
+    right: Option<Vec<u64>>,
     ending: Ending<'g>,
 }
 
@@ -56,6 +63,15 @@ enum Ending<'g> {
 }
 
 impl Open<'_> {
+    /// A send that returns what it has sent.
+    pub fn sent(id: u64, data: Vec<u64>, request: Request<'static, Vec<u64>>) -> Self {
+        Open {
+            id,
+            right: Some(data),
+            ending: Ending::Plain(request),
+        }
+    }
+
     pub fn finish(self) -> Result<()> {
         let got = match self.ending {
             Ending::Plain(request) => request.wait()?,
@@ -64,16 +80,18 @@ impl Open<'_> {
                 call.output()?.to_vec()
             }
         };
-        assert_eq!(got, self.right, "started {}", self.id);
+        if let Some(right) = self.right {
+            assert_eq!(got, right, "started {}", self.id);
+        }
         Ok(())
     }
 }
 
 impl Begun {
-    pub fn start<'g>(self, comm: &Comm, ring: &'g Ring, id: u64) -> Result<Open<'g>> {
+    pub fn start<'g>(self, comm: &'g Comm, ring: &'g Ring, id: u64) -> Result<Open<'g>> {
         let plain = |right, request| Open {
             id,
-            right,
+            right: Some(right),
             ending: Ending::Plain(request),
         };
         match self {
@@ -81,6 +99,22 @@ impl Begun {
             Begun::Sum { length } => {
                 let right = sums(id, comm.size(), length);
                 Ok(plain(right, start_sum(comm, ring, id, length)?))
+            }
+            Begun::Call { call, persistent } => {
+                let mine = call.of(comm, id);
+                let ending = match persistent {
+                    false => Ending::Plain(mine.start()?),
+                    true => {
+                        let mut call = mine.persistent()?;
+                        call.start()?;
+                        Ending::Persistent(call)
+                    }
+                };
+                Ok(Open {
+                    id,
+                    right: mine.right(),
+                    ending,
+                })
             }
             Begun::Exchange {
                 length,
@@ -95,7 +129,7 @@ impl Begun {
                     counted,
                 };
                 let ending = exchange.start(ring, persistent)?;
-                let right = exchange.received(ring);
+                let right = Some(exchange.received(ring));
                 Ok(Open { id, right, ending })
             }
         }

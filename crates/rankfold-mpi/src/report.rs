@@ -200,16 +200,7 @@ pub(crate) fn in_mpi(call: &str) -> String {
 /// A choice of an exploration, in a line.
 pub(crate) fn choice(choice: &ReceiveChoice) -> String {
     let call = in_mpi(&choice.call);
-    let (one, those) = match choice.request {
-        true => ("ended the request at place", "those at"),
-        false => ("took the message of rank", "those of"),
-    };
-    let of: Vec<String> = choice.of.iter().map(ToString::to_string).collect();
-    let of = match of.len() {
-        0 | 1 => String::new(),
-        _ => format!(" (there were {those} {})", of.join(", ")),
-    };
-    format!("\n  rank {}: {call} {one} {}{of}", choice.rank, choice.took)
+    format!("\n  rank {}: {call} {}", choice.rank, choice.outcome())
 }
 
 /// The outcome of a rank that did not end well, in one line.

@@ -59,9 +59,9 @@
 //! order. These messages match no other receives. The ends agree on the type and the number of elements of the whole
 //! message; the number of parts may differ. A part too many is an error, or a message that was never received; who
 //! waits for parts that do not come is in a deadlock, which is reported, or learns that the sender has ended. Between
-//! one pair of ranks, use another tag for each partitioned message: parts of two that are active at once with the same
-//! tag are refused. If a sender drops a message of which some parts have left, the receiver refuses the parts of its next
-//! one, unless exactly a multiple of 4,096 starts lie between the two: messages carry twelve bits of the number.
+//! one pair of ranks, use another tag for each partitioned message: a part of one is refused while parts of another with the
+//! same tag have left and not all of them. If a sender drops a message of which some parts have left, the receiver refuses
+//! the parts of its next one: the first part of each start is marked.
 //!
 //! # MPI's calls
 //!
@@ -130,22 +130,25 @@ impl Cut {
 /// The bits of a [`Label`] that hold the number of the part.
 const PART_BITS: u32 = 20;
 
-/// What a message says of the part that it carries: its number, and the last bits of the number of the sender's start.
+/// What a message says of the part that it carries: its number, and whether it is the first one that has left since the
+/// sender's start.
+///
+/// The parts of two starts with one tag are never mixed by their sender, and keep their order. So the receiver needs to
+/// know no more to tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Label(u32);
 
 impl Label {
-    fn new(start: u32, part: usize) -> Label {
-        Label(start << PART_BITS | part as u32)
+    fn new(first: bool, part: usize) -> Label {
+        Label(u32::from(first) << PART_BITS | part as u32)
     }
 
     fn part(self) -> usize {
         (self.0 % (1 << PART_BITS)) as usize
     }
 
-    /// What all parts of one start have in common.
-    fn start(self) -> u32 {
-        self.0 >> PART_BITS
+    fn is_first(self) -> bool {
+        self.0 >> PART_BITS != 0
     }
 }
 
@@ -154,11 +157,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_label_has_the_part_and_the_last_bits_of_the_start() {
-        for start in [0, 1, 4095, 4096, 4097, u32::MAX] {
+    fn a_label_has_the_part_and_whether_it_is_the_first() {
+        for first in [false, true] {
             for part in [0, 1, (1 << PART_BITS) - 1] {
-                let label = Label::new(start, part);
-                assert_eq!((label.start(), label.part()), (start % 4096, part));
+                let label = Label::new(first, part);
+                assert_eq!((label.is_first(), label.part()), (first, part));
             }
         }
     }

@@ -31,8 +31,8 @@ pub struct RecvParts<'c, T: Element> {
     come: Vec<usize>,
     /// The number of all elements that are still to come.
     missing: usize,
-    /// What the parts that have come say of the sender's start.
-    start: Option<u32>,
+    /// Whether any part has come since the last start.
+    begun: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
             missing: buf.len(),
             buf,
             state: State::New,
-            start: None,
+            begun: false,
         })
     }
 
@@ -128,7 +128,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
             this.comm.check_peer("the sender", this.from)?;
             this.come.fill(0);
             this.missing = this.buf.len();
-            this.start = None;
+            this.begun = false;
             this.state = State::Active;
             Ok(())
         })
@@ -269,7 +269,7 @@ impl<T: Element> RecvParts<'_, T> {
                 }
             };
             if self.open(&mut packet, place.clone()) {
-                self.note(label, place);
+                self.note(place);
                 return Ok(true);
             }
             // Its sender has retracted it.
@@ -280,7 +280,7 @@ impl<T: Element> RecvParts<'_, T> {
     /// The place in the buffer of the elements of a part of the sender's.
     fn place_of(&self, label: Label, count: usize) -> Result<Range<usize>> {
         let (part, length) = (label.part(), self.buf.len());
-        if self.start.is_some_and(|start| start != label.start()) {
+        if self.begun && label.is_first() {
             return Err(Error::usage(format!(
                 "part {part} belongs to another start of the sender than the parts before it, and {} of {length} \
                  elements are missing",
@@ -308,8 +308,8 @@ impl<T: Element> RecvParts<'_, T> {
     }
 
     /// Counts elements that have come.
-    fn note(&mut self, label: Label, place: Range<usize>) {
-        self.start = Some(label.start());
+    fn note(&mut self, place: Range<usize>) {
+        self.begun = true;
         self.missing -= place.len();
         let length = self.cut.length;
         let parts = place.start / length..place.end.div_ceil(length);

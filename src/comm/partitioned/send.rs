@@ -52,7 +52,7 @@ impl<'c, T: Element> SendParts<'c, T> {
             cut,
             active: false,
             ready: vec![false; parts],
-            number: 0,
+            left: 0,
             open: Vec::new(),
         };
         Ok(SendParts { sending, buf })

@@ -22,8 +22,8 @@ pub(super) struct Sending<'c> {
     pub(super) active: bool,
     /// Which parts are ready. None is while it is not active.
     pub(super) ready: Vec<bool>,
-    /// The number of the last start.
-    pub(super) number: u32,
+    /// How many of them are.
+    pub(super) left: usize,
     /// Sends of parts for which there was no room.
     pub(super) open: Vec<Request<'static, ()>>,
 }
@@ -39,6 +39,26 @@ impl fmt::Display for Name {
         let Name { to, tag } = self;
         write!(f, "send_parts(to {to}, tag {tag})")
     }
+}
+
+impl Drop for Sending<'_> {
+    fn drop(&mut self) {
+        if (1..self.cut.parts).contains(&self.left) {
+            let mine = (self.to, self.tag);
+            self.comm
+                .half_sent
+                .borrow_mut()
+                .retain(|other| *other != mine);
+        }
+    }
+}
+
+#[cold]
+fn mixed() -> Error {
+    Error::usage(
+        "parts of another message to this rank with this tag have left, and not all of them: declare all of those ready \
+         first",
+    )
 }
 
 impl Sending<'_> {
@@ -59,8 +79,6 @@ impl Sending<'_> {
             return Err(Error::usage("it is active: wait for it first"));
         }
         self.comm.check_peer("the receiver", self.to)?;
-        let starts = &self.comm.part_starts;
-        self.number = starts.replace(starts.get().wrapping_add(1));
         self.active = true;
         Ok(())
     }
@@ -94,13 +112,14 @@ impl Sending<'_> {
     ) -> Result<()> {
         let Sending { comm, to, tag, .. } = *self;
         comm.check_peer("the receiver", to)?;
-        self.ready[part] = true;
         // Of no elements, the receiver expects no message.
         if self.cut.length == 0 {
+            self.ready[part] = true;
             return Ok(());
         }
+        let first = self.leave(part)?;
         let (context, source) = (comm.shared.context + OF_PARTS, comm.core.port.me);
-        let Label(label) = Label::new(self.number, part);
+        let Label(label) = Label::new(first, part);
         let receipt = send(comm, Head::new(context, source, tag, label))?;
         if receipt.is_some() {
             let waits = Waits::ForRoom;
@@ -116,6 +135,24 @@ impl Sending<'_> {
                 .push(comm.request(direction, site, Box::new(|_, _| Ok(()))));
         }
         Ok(())
+    }
+
+    /// Declares a part ready that is about to leave; returns whether it is the first one since the start.
+    fn leave(&mut self, part: usize) -> Result<bool> {
+        let mut half_sent = self.comm.half_sent.borrow_mut();
+        let (mine, first) = ((self.to, self.tag), self.left == 0);
+        if first && half_sent.contains(&mine) {
+            return Err(mixed());
+        }
+        if first {
+            half_sent.push(mine);
+        }
+        self.ready[part] = true;
+        self.left += 1;
+        if self.left == self.cut.parts {
+            half_sent.retain(|other| *other != mine);
+        }
+        Ok(first)
     }
 
     /// The parts that are not ready.
@@ -141,6 +178,7 @@ impl Sending<'_> {
         self.op(Location::caller(), &"wait", |this| this.check_all_ready())?;
         self.active = false;
         self.ready.fill(false);
+        self.left = 0;
         match mem::take(&mut self.open) {
             open if open.is_empty() => Ok(()),
             open => Request::wait_all(open).map(drop),

@@ -9,7 +9,9 @@ use crate::Rank;
 use crate::comm::group::check_members;
 use crate::error::{Error, Result, Site};
 use crate::op::{Element, Operator};
+use crate::transport::deadlock::past::Point;
 use crate::transport::memory::window::SharedElements;
+use crate::transport::port::Port;
 
 /// The exposure of the own part to some ranks; see [`Window::post`].
 ///
@@ -68,6 +70,7 @@ impl<T: Element> Window<T> {
         let site = Location::caller();
         self.comm.op(site, &|| list("post", origins), || {
             check_members(origins, self.size())?;
+            self.port().precede(|| self.posted(self.rank()));
             let posted = self.table.exposures[self.rank()].post(origins, site);
             posted.map_err(exposed_already)?;
             origins
@@ -108,7 +111,27 @@ impl<T: Element> Window<T> {
     fn await_post(&self, target: Rank, call: Shown<'_>) -> Result<()> {
         let (exposure, me) = (&self.table.exposures[target], self.rank());
         let started = || exposure.start(me).is_some();
-        wait_for(&self.comm, call, &|| vec![target], started)
+        wait_for(&self.comm, call, &|| vec![target], started)?;
+        self.port().follow(|| self.posted(target));
+        Ok(())
+    }
+
+    /// Ends the exposure of the own part, through which all origins are, and writes what they have put.
+    fn conclude(&self, call: Shown<'_>) -> Result<()> {
+        self.port().follow(|| self.completed(self.rank()));
+        self.write_puts(None, call)
+    }
+
+    fn port(&self) -> &Port {
+        &self.comm.core.port
+    }
+
+    fn posted(&self, part: Rank) -> Point {
+        Point::Posted(self.comm.shared.context, part)
+    }
+
+    fn completed(&self, part: Rank) -> Point {
+        Point::Completed(self.comm.shared.context, part)
     }
 }
 
@@ -141,7 +164,7 @@ impl<T: Element> ExposureEpoch<'_, T> {
             let waited = wait_for(&window.comm, call, &|| exposure.incomplete(), through);
             exposure.end();
             waited?;
-            window.write_puts(None, call)
+            window.conclude(call)
         })
     }
 
@@ -191,7 +214,7 @@ impl<T: Element> ExposureEpoch<'_, T> {
             self.over = true;
             exposure.end();
             looked?;
-            window.write_puts(None, call).map(|()| true)
+            window.conclude(call).map(|()| true)
         })
     }
 }
@@ -253,6 +276,7 @@ impl<T: Element> AccessEpoch<'_, T> {
             self.outbox.deliver(window, None);
             for (target, part) in self.parts {
                 drop(part);
+                window.port().precede(|| window.completed(target));
                 window.table.exposures[target].complete(window.rank());
                 window.comm.shared.rouse(target);
             }

@@ -205,7 +205,7 @@ impl<T: Element> Window<T> {
     /// Takes the shared lock of a part, inside a call.
     pub(super) fn shared(&self, rank: Rank, call: Shown<'_>) -> Result<SharedElements<'_, T>> {
         let part = self.part(rank)?;
-        let held = take(&self.comm, &part.lock, Mode::Shared, call)?;
+        let held = take(&self.comm, &part.lock, (rank, Mode::Shared), call)?;
         Ok(part.shared(held))
     }
 
@@ -216,7 +216,7 @@ impl<T: Element> Window<T> {
         call: Shown<'_>,
     ) -> Result<ExclusiveElements<'_, T>> {
         let part = self.part(rank)?;
-        let held = take(&self.comm, &part.lock, Mode::Exclusive, call)?;
+        let held = take(&self.comm, &part.lock, (rank, Mode::Exclusive), call)?;
         Ok(part.exclusive(held))
     }
 }

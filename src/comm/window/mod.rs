@@ -69,8 +69,8 @@
 //! rank starves: a rank that asks to read waits behind one that asked to write before it. So a rank that has a part
 //! locked to read should not wait for another one that is about to do the same.
 //!
-//! [`explore`](crate::testing::explore) and worlds with a seed choose the order of messages, and not that of locks and
-//! of atomic operations. Neither reports nor [`World::inject`](crate::World::inject) count `put`, `accumulate` and the
+//! [`explore`](crate::testing::explore) and worlds with a seed choose the order of messages and of locks, and not that of
+//! atomic operations. Neither reports nor [`World::inject`](crate::World::inject) count `put`, `accumulate` and the
 //! methods of atomics.
 
 mod active_target;

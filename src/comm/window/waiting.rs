@@ -5,8 +5,10 @@ use std::time::Instant;
 use crate::Rank;
 use crate::engine::Comm;
 use crate::error::{ErrorKind, Result, Site};
+use crate::transport::deadlock::choice::{LockTurn, Pick, Sought};
+use crate::transport::deadlock::past::Point;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::part_lock::{Held, LockRequest, Mode, PartLock};
+use crate::transport::memory::part_lock::{Held, LockRequest, Mode, PartLock, Rouse};
 use crate::transport::progress::wait::Reason;
 
 /// A call, as reports print it.
@@ -32,7 +34,16 @@ pub(super) fn wait_for(
     needs: &dyn Fn() -> Vec<Rank>,
     look: impl FnMut() -> bool,
 ) -> Result<()> {
-    wait_until(comm, call, None, needs, look)
+    let bounds = (None, None);
+    wait_until(comm, call, bounds, needs, progressing(comm, look))
+}
+
+/// A look that takes in messages first.
+fn progressing(comm: &Comm, mut look: impl FnMut() -> bool) -> impl FnMut() -> bool {
+    move || {
+        comm.core.port.progress();
+        look()
+    }
 }
 
 /// The same without waiting: whether `look` finds something now (in a controlled world: once no other rank can
@@ -46,7 +57,8 @@ pub(super) fn look_for(
     let port = &comm.core.port;
     port.advance_started();
     if port.is_controlled() {
-        let waited = wait_until(comm, call, Some(Instant::now()), needs, look);
+        let bounds = (Some(Instant::now()), None);
+        let waited = wait_until(comm, call, bounds, needs, progressing(comm, look));
         return match waited {
             Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => Ok(false),
             waited => waited.map(|()| true),
@@ -64,14 +76,14 @@ pub(super) fn look_for(
     if look() { Ok(true) } else { Err(error) }
 }
 
+/// A wait with a deadline, or for what the chooser of a controlled world decides.
 fn wait_until(
     comm: &Comm,
     call: Shown<'_>,
-    deadline: Option<Instant>,
+    (deadline, choice): (Option<Instant>, Option<&dyn Fn() -> Sought>),
     needs: &dyn Fn() -> Vec<Rank>,
     mut look: impl FnMut() -> bool,
 ) -> Result<()> {
-    let port = &comm.core.port;
     let needs = || needs_of(comm, &needs());
     let reason = Reason {
         call: call.show,
@@ -83,27 +95,83 @@ fn wait_until(
         collective: None,
         turn: None,
         deadline,
-        choice: None,
+        choice,
     };
-    port.wait(&reason, || {
-        port.progress();
-        look().then_some(())
-    })
+    comm.core.port.wait(&reason, || look().then_some(()))
 }
 
-/// Takes the lock of a part; waits until it is granted.
+/// Waits until the chooser of a controlled world lets this rank ask for a lock.
+#[cold]
+fn await_turn(comm: &Comm, turn: LockTurn, call: Shown<'_>) -> Result<()> {
+    let sought = || Sought {
+        lock: Some(turn),
+        ..Sought::default()
+    };
+    let port = &comm.core.port;
+    let look = || {
+        let chosen = port.chosen(None);
+        port.progress();
+        chosen == Some(Pick::Lock(turn))
+    };
+    wait_until(comm, call, (None, Some(&sought)), &Vec::new, look)
+}
+
+fn turn_of(comm: &Comm, request: &LockRequest) -> LockTurn {
+    LockTurn {
+        context: comm.shared.context,
+        part: request.part,
+        mode: request.mode,
+    }
+}
+
+impl Rouse for Comm {
+    fn rouse(&self, rank: Rank) {
+        self.shared.rouse(rank);
+    }
+
+    fn releases(&self, held: &LockRequest) {
+        self.core
+            .port
+            .precede(|| Point::Unlocked(turn_of(self, held)));
+    }
+}
+
+/// Takes the lock of a rank's part; waits until it is granted.
 pub(super) fn take<'a>(
     comm: &'a Comm,
     lock: &'a PartLock,
-    mode: Mode,
+    (part, mode): (Rank, Mode),
     call: Shown<'_>,
 ) -> Result<Held<'a>> {
     let request = LockRequest {
         rank: comm.rank(),
+        part,
         mode,
         site: call.site,
     };
-    lock.take(request, &*comm.shared, |waiter| {
+    let controlled = comm.core.port.is_controlled();
+    if controlled {
+        await_turn(comm, turn_of(comm, &request), call)?;
+    }
+    let held = lock.take(request, comm, |waiter| {
         wait_for(comm, call, &|| waiter.blockers(), || waiter.is_granted())
-    })
+    })?;
+    if controlled {
+        note_granted(comm, turn_of(comm, &request));
+    }
+    Ok(held)
+}
+
+/// Notes that a rank has a lock, after those that it would have excluded have given it up.
+#[cold]
+fn note_granted(comm: &Comm, turn: LockTurn) {
+    let after = |mode| {
+        comm.core
+            .port
+            .follow(|| Point::Unlocked(LockTurn { mode, ..turn }))
+    };
+    after(Mode::Exclusive);
+    if turn.mode == Mode::Exclusive {
+        after(Mode::Shared);
+    }
 }

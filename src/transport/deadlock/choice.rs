@@ -5,12 +5,59 @@ use std::fmt;
 use crate::Rank;
 use crate::error::Site;
 use crate::transport::matching::want::{QueueId, Want};
+use crate::transport::memory::part_lock::Mode;
 
-/// A transition: `rank` takes the first message in `queue` that it can take.
+/// What a rank can do next that another rank may have forestalled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Pick {
+    /// Take the first message in this queue that it can take.
+    Message(QueueId),
+    /// End the request at this index among those waited for.
+    Request(usize),
+    /// Enter its request for a lock.
+    Lock(LockTurn),
+}
+
+/// A place in the queue of requests for the lock of a window's part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct LockTurn {
+    /// The context of the window.
+    pub context: u32,
+    pub part: Rank,
+    pub mode: Mode,
+}
+
+impl LockTurn {
+    pub(crate) fn is_for_same(self, other: LockTurn) -> bool {
+        (self.context, self.part) == (other.context, other.part)
+    }
+
+    /// Whether it matters which of both comes first.
+    fn excludes(self, other: LockTurn) -> bool {
+        self.is_for_same(other) && (self.mode == Mode::Exclusive || other.mode == Mode::Exclusive)
+    }
+}
+
+/// A transition: `rank` does what it `pick`s.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Transition {
     pub rank: Rank,
-    pub queue: QueueId,
+    pub pick: Pick,
+}
+
+impl Transition {
+    /// Whether two ranks ask for one lock, so that it matters which of them comes first.
+    pub(crate) fn competes(self, other: Transition) -> bool {
+        match (self.pick, other.pick) {
+            (Pick::Lock(mine), Pick::Lock(theirs)) => mine.excludes(theirs),
+            _ => false,
+        }
+    }
+
+    /// Whether both lead to the same state in either order.
+    pub(crate) fn commutes(self, other: Transition) -> bool {
+        self.rank != other.rank && !self.competes(other)
+    }
 }
 
 /// What a wait may receive.
@@ -21,12 +68,14 @@ pub(crate) struct Sought {
     pub ready: Vec<usize>,
     /// Whether the wait is for one of several requests.
     pub one_of: bool,
+    /// The lock for which the rank is about to ask.
+    pub lock: Option<LockTurn>,
 }
 
 impl Sought {
-    /// Whether it matters which message comes first.
+    /// Whether it matters which message, or which rank, comes first.
     pub(in crate::transport) fn is_open(&self) -> bool {
-        self.one_of || self.wants.iter().any(|want| want.source().is_none())
+        self.one_of || self.lock.is_some() || self.wants.iter().any(|want| want.source().is_none())
     }
 }
 
@@ -50,8 +99,10 @@ pub(crate) trait Chooser: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Choice number `_nth`, counted from 0, was made before all its transitions were there.
-    fn too_early(&self, _nth: usize) {}
+    /// Choice number `_nth`, counted from 0, was made too early: before all its transitions were there, or before that of
+    /// another rank which does not commute with it. To try the other order, one of `_firsts` must go first; any
+    /// transition, if none of these was there.
+    fn too_early(&self, _nth: usize, _firsts: &[Transition]) {}
 
     /// Something other than a choice took place: a deadline passed, or ranks stopped waiting for one that failed.
     fn passed(&self) {}
@@ -79,14 +130,14 @@ pub(crate) fn noise(seed: u64, i: u64) -> u64 {
 #[derive(Clone, Debug)]
 pub(crate) struct Eligible {
     pub wants: Vec<Want>,
-    /// The queues that its wait is for; sorted.
-    pub queues: Vec<QueueId>,
-    /// The queues that are only for other receives which it has posted.
-    pub other: Vec<QueueId>,
+    /// What its wait is for; sorted.
+    pub picks: Vec<Pick>,
+    /// The messages that are only for other receives which it has posted.
+    pub other: Vec<Pick>,
 }
 
 impl Eligible {
     pub(in crate::transport) fn is_empty(&self) -> bool {
-        self.queues.is_empty() && self.other.is_empty()
+        self.picks.is_empty() && self.other.is_empty()
     }
 }

@@ -49,9 +49,9 @@ impl Fabric {
             state.note_moves(&self.endpoints);
         }
         if let Some(eligible) = registry.eligible(transition.rank) {
-            state.make(transition, eligible.clone());
+            state.make(transition, eligible.clone(), &*scheduler.chooser);
         }
-        state.decided[transition.rank] = Some(Decision::Take(transition.queue));
+        state.decided[transition.rank] = Some(Decision::Take(transition.pick));
         self.endpoints[transition.rank].sleeper.rouse();
         true
     }

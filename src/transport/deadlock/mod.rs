@@ -5,6 +5,7 @@ mod control;
 pub(crate) mod detector;
 pub(crate) mod mismatch;
 mod numbers;
+pub(crate) mod past;
 pub(crate) mod picture;
 pub(crate) mod registry;
 pub(crate) mod scheduler;

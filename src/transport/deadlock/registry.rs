@@ -5,9 +5,8 @@ use std::time::Instant;
 
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Site};
-use crate::transport::deadlock::choice::{Eligible, Transition};
+use crate::transport::deadlock::choice::{Eligible, Pick, Transition};
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::matching::want::QueueId;
 use crate::transport::{CommShared, memory::epoch};
 
 /// One rank's entry.
@@ -315,17 +314,17 @@ impl Registry {
 
     /// The transitions for what ranks wait for; if there is none, those for the receives that they have posted besides.
     pub(in crate::transport) fn transitions(&self) -> Vec<Transition> {
-        let of = |queues: fn(&Eligible) -> &[QueueId]| {
+        let of = |picks: fn(&Eligible) -> &[Pick]| {
             let all = self
                 .living()
                 .filter_map(|(rank, wait)| Some((rank, wait.choice.as_ref()?)));
             let transitions = all.flat_map(|(rank, eligible)| {
-                let queues = queues(eligible).iter();
-                queues.map(move |&queue| Transition { rank, queue })
+                let picks = picks(eligible).iter();
+                picks.map(move |&pick| Transition { rank, pick })
             });
             transitions.collect::<Vec<_>>()
         };
-        let transitions = of(|eligible| &eligible.queues);
+        let transitions = of(|eligible| &eligible.picks);
         if transitions.is_empty() {
             of(|eligible| &eligible.other)
         } else {

@@ -47,6 +47,7 @@ fn wait_for(port: &Port, needs: &dyn Fn() -> Vec<Rank>, look: impl Fn() -> bool)
 fn take<'a>(port: &'a Port, part: &'a WindowPart<u32>, mode: Mode) -> Result<Held<'a>> {
     let request = LockRequest {
         rank: port.me,
+        part: 0,
         mode,
         site: Location::caller(),
     };

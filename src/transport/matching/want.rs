@@ -66,26 +66,9 @@ impl Want {
     }
 }
 
-/// The messages of one source in one context, in their order; or one of the requests that a call waits for.
+/// The messages of one source in one context, in their order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct QueueId {
     pub context: u32,
     pub source: Rank,
-}
-
-impl QueueId {
-    /// No communicator has this context.
-    const REQUESTS: u32 = u32::MAX;
-
-    /// The request with index `place` among those waited for.
-    pub(crate) fn request(place: usize) -> QueueId {
-        QueueId {
-            context: QueueId::REQUESTS,
-            source: place,
-        }
-    }
-
-    pub(crate) fn is_request(self) -> bool {
-        self.context == QueueId::REQUESTS
-    }
 }

@@ -74,7 +74,7 @@ impl Head {
         (self.call >> 32) as u32
     }
 
-    /// The fingerprint of the call, in collectives; in partitioned messages, which part of which start it is; in other
+    /// The fingerprint of the call, in collectives; in partitioned messages, which part it is, and whether the first; in other
     /// messages between two ranks, their mark.
     #[inline]
     pub(crate) fn print(self) -> u32 {

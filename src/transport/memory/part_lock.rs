@@ -16,7 +16,7 @@ use crate::error::{Error, Result, Site};
 use crate::sync::{AtomicU64, Mutex, Ordering};
 
 /// How a part is locked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) enum Mode {
     /// Beside others who only read.
     Shared,
@@ -28,6 +28,8 @@ pub(crate) enum Mode {
 pub(crate) struct LockRequest {
     /// The rank's number among those that use the window.
     pub rank: Rank,
+    /// The rank whose part it is.
+    pub part: Rank,
     pub mode: Mode,
     pub site: Site,
 }
@@ -41,6 +43,9 @@ impl LockRequest {
 /// Wakes a rank that waits for a lock.
 pub(crate) trait Rouse {
     fn rouse(&self, rank: Rank);
+
+    /// A rank is about to give a lock up.
+    fn releases(&self, _held: &LockRequest) {}
 }
 
 /// The lock.
@@ -210,6 +215,7 @@ impl Held<'_> {
 
 impl Drop for Held<'_> {
     fn drop(&mut self) {
+        self.rouse.releases(&self.request);
         self.lock.remove(self.request.rank, self.rouse);
     }
 }
@@ -230,8 +236,12 @@ mod tests {
     }
 
     fn request(rank: Rank, mode: Mode) -> LockRequest {
-        let site = Location::caller();
-        LockRequest { rank, mode, site }
+        LockRequest {
+            rank,
+            part: 0,
+            mode,
+            site: Location::caller(),
+        }
     }
 
     fn holders(lock: &PartLock) -> Vec<Rank> {

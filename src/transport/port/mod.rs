@@ -17,11 +17,11 @@ use crate::error::{Error, Result};
 use crate::op::copies::Copies;
 use crate::sync::{Ordering, Parker};
 use crate::transport::communicator::call_log::CallLog;
-use crate::transport::deadlock::choice::{Eligible, Sought};
+use crate::transport::deadlock::choice::{Eligible, Pick, Sought};
+use crate::transport::deadlock::past::Point;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::mailbox::Inbox;
 use crate::transport::matching::receive_buffer::{Arrived, ReceiveBuffer};
-use crate::transport::matching::want::QueueId;
 use crate::transport::matching::want::Want;
 use crate::transport::memory::fast_box::Out;
 use crate::transport::memory::packet::Packet;
@@ -309,6 +309,35 @@ impl Port {
         self.fabric.is_controlled() || self.fabric.is_over_channels() || self.fabric.is_far(to)
     }
 
+    /// In a controlled world: this rank comes to a point. Ranks that go on from it later [follow](Self::follow).
+    #[inline]
+    pub(crate) fn precede(&self, point: impl FnOnce() -> Point) {
+        if let Some(scheduler) = &self.fabric.scheduler {
+            scheduler.come(self.me, point());
+        }
+    }
+
+    /// In a controlled world: this rank goes on from a point, behind all that have [come](Self::precede) to it.
+    #[inline]
+    pub(crate) fn follow(&self, point: impl FnOnce() -> Point) {
+        if let Some(scheduler) = &self.fabric.scheduler {
+            scheduler.leave(self.me, point());
+        }
+    }
+
+    /// Runs `meet`, in which this rank meets all others of a communicator.
+    #[inline]
+    pub(crate) fn meeting<R>(&self, context: u32, meet: impl FnOnce() -> Result<R>) -> Result<R> {
+        let Some(scheduler) = &self.fabric.scheduler else {
+            return meet();
+        };
+        let point = scheduler.next_meeting(self.me, context);
+        scheduler.come(self.me, point);
+        let met = meet()?;
+        scheduler.leave(self.me, point);
+        Ok(met)
+    }
+
     /// Waits for a message in a controlled world.
     #[cold]
     pub(crate) fn receive_controlled(
@@ -326,7 +355,10 @@ impl Port {
             ..*reason
         };
         self.sleep(&reason, || {
-            let source = self.chosen(Some(want)).map(|queue| queue.source);
+            let source = match self.chosen(Some(want)) {
+                Some(Pick::Message(queue)) => Some(queue.source),
+                _ => None,
+            };
             let mut inbox = self.inbox.borrow_mut();
             inbox.take_in(&*self.fabric);
             let certain = want.only_from(source.or(want.source())?);
@@ -335,16 +367,18 @@ impl Port {
         })
     }
 
-    /// What the chooser tells this rank to take, if that is for the call it waits in: a queue, or one of its
-    /// requests. What belongs to a posted receive has been delivered by then.
-    pub(crate) fn chosen(&self, want: Option<&Want>) -> Option<QueueId> {
-        let queue = self.fabric.scheduler.as_ref()?.queue_for(self.me)?;
-        let ours =
-            queue.is_request() || !self.inbox.borrow_mut().choose(queue, want, &*self.fabric);
-        ours.then_some(queue)
+    /// What the chooser tells this rank to do, if that is for the call it waits in: to take a message, to end one of
+    /// its requests, or to ask for a lock. What belongs to a posted receive has been delivered by then.
+    pub(crate) fn chosen(&self, want: Option<&Want>) -> Option<Pick> {
+        let pick = self.fabric.scheduler.as_ref()?.pick_for(self.me)?;
+        let posted = match pick {
+            Pick::Message(queue) => self.inbox.borrow_mut().choose(queue, want, &*self.fabric),
+            _ => false,
+        };
+        (!posted).then_some(pick)
     }
 
-    /// The messages that this rank could receive, for the chooser to choose among.
+    /// What this rank could do next, for the chooser to choose among.
     pub(in crate::transport) fn eligible(&self, reason: &Reason<'_>) -> Option<Eligible> {
         if !self.fabric.is_controlled() {
             return None;
@@ -356,13 +390,16 @@ impl Port {
             // A receive from one source takes the first message in its queue as soon as it is there.
             sought.is_open() || inbox.is_contended(*queue)
         });
-        queues.extend(sought.ready.iter().map(|&place| QueueId::request(place)));
         let open = sought.is_open();
-        let wants = sought.wants.into_iter().chain(inbox.wild()).collect();
+        let messages = queues.into_iter().map(Pick::Message);
+        let requests = sought.ready.into_iter().map(Pick::Request);
+        let lock = sought.lock.map(Pick::Lock);
+        // A rank that asks for a lock takes nothing yet.
+        let wild = inbox.wild().filter(|_| lock.is_none());
         let eligible = Eligible {
-            wants,
-            queues,
-            other,
+            wants: sought.wants.into_iter().chain(wild).collect(),
+            picks: messages.chain(requests).chain(lock).collect(),
+            other: other.into_iter().map(Pick::Message).collect(),
         };
         (open || !eligible.is_empty()).then_some(eligible)
     }
