@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use rankfold::error::{Deadlock, Mismatch, Site};
+use rankfold::error::{Deadlock, Mismatch, SourceLine};
 use rankfold::topology::Topology;
 use rankfold::{
     Comm, Error, ErrorKind, Order, Outcome, Rank, Report, Result, Source, Tag, World, WorldError,
@@ -30,7 +30,8 @@ impl Lines {
     }
 
     /// Returns whether `site` is what `rank` noted.
-    fn is(&self, rank: Rank, site: Site) -> bool {
+    fn is(&self, rank: Rank, site: impl Into<SourceLine>) -> bool {
+        let site = site.into();
         site.file().ends_with("wrong_programs.rs")
             && site.line() == self.0[rank].load(Ordering::Relaxed)
     }

@@ -11,6 +11,7 @@ use crate::transport::CommShared;
 use crate::transport::communicator::call::Call;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::mismatch::Compared;
+use crate::transport::deadlock::record::Record;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Label;
@@ -56,6 +57,7 @@ impl InCall<'_> {
             _ => return error,
         };
         if shared.cause.get().is_none() {
+            self.ask_far();
             self.await_records(gone);
         }
         // The rank that broke it has waited for the records too.
@@ -80,7 +82,7 @@ impl InCall<'_> {
     fn far_ahead(&self, gone: Rank) -> Option<Mismatch> {
         let (fabric, context) = (self.comm.fabric(), self.comm.shared.context);
         let differs = fabric.has_passed(gone, context, self.number)
-            && fabric.call_of(gone, context, self.number).is_none()
+            && fabric.record_of(gone, context, self.number).is_none()
             && !fabric.open_registry().is_followed(gone);
         differs.then(|| self.against(gone, "", "another call, many calls ago".into()))
     }
@@ -105,6 +107,14 @@ impl InCall<'_> {
                 Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => slice *= 2,
                 Err(_) => return,
             }
+            self.ask_far();
+        }
+    }
+
+    /// Asks other processes for the records of their ranks, if members are there.
+    fn ask_far(&self) {
+        if self.comm.shared.spans() {
+            self.comm.core.port.ask_far();
         }
     }
 
@@ -132,6 +142,7 @@ impl InCall<'_> {
 
     /// The mismatch proved by a packet of another call.
     pub(crate) fn strange(&self, packet: &Packet) -> Error {
+        self.ask_far();
         let fabric = self.comm.fabric();
         let first = self.number.min(packet.head.tag());
         let compared = fabric.compare_back(&self.comm.shared, first);
@@ -162,6 +173,7 @@ impl InCall<'_> {
 
     /// The mismatch of a message of this call whose length differs from this rank's schedule.
     pub(crate) fn unequal(&self, packet: &Packet, count: usize) -> Error {
+        self.ask_far();
         self.received().unequal(packet, count)
     }
 
@@ -192,7 +204,8 @@ impl Received<'_> {
     pub(crate) fn unequal(&self, packet: &Packet, count: usize) -> Error {
         let source = packet.source();
         let awaits = format!(" awaits {count} elements from rank {source}");
-        let theirs = self.record_of(source).unwrap_or(*self.call);
+        let record = self.record_of(source);
+        let theirs = record.map_or_else(|| self.call.to_string(), |it| it.call.to_string());
         let theirs = format!("{theirs} sends {}", packet.contents());
         let found = self.against(source, &awaits, theirs);
         Error::new(ErrorKind::Mismatch(Arc::new(found)))
@@ -203,12 +216,12 @@ impl Received<'_> {
         let mine = Called {
             rank: self.port.me,
             call: format!("{}{mine}", self.call),
-            site: Some(self.call.site),
+            site: Some(self.call.site.into()),
         };
         let other = Called {
             rank: source,
             call: theirs,
-            site: self.record_of(source).map(|call| call.site),
+            site: self.record_of(source).map(|record| record.site),
         };
         Mismatch {
             calls: vec![mine, other],
@@ -218,10 +231,9 @@ impl Received<'_> {
     }
 
     /// The record of world rank `rank` for its call of this number.
-    fn record_of(&self, rank: Rank) -> Option<Call> {
-        self.port
-            .fabric
-            .call_of(rank, self.comm.context, self.number)
+    fn record_of(&self, rank: Rank) -> Option<Record> {
+        let fabric = &self.port.fabric;
+        fabric.record_of(rank, self.comm.context, self.number)
     }
 
     /// The calls of this number or before it that differ; if a rank is `missed` that returned, also this call, if most

@@ -14,7 +14,7 @@ pub(crate) use cause::Cause;
 pub use deadlock::{Deadlock, Stuck};
 pub use kind::{ErrorKind, Gone};
 pub use mismatch::{Called, Mismatch};
-pub use rows::Site;
+pub use rows::{Site, SourceLine};
 pub(crate) use rows::on;
 
 use std::error::Error as StdError;

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::Rank;
-use crate::error::{Cause, Error, Gone};
+use crate::error::{Cause, Deadlock, Error, Gone};
 use crate::op::elements::{Elements, Info};
 use crate::transport::communicator::members::Members;
+use crate::transport::deadlock::record::Record;
+use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
@@ -32,13 +34,25 @@ impl Fabric {
         true
     }
 
-    pub(in crate::transport) fn is_silent(&self) -> bool {
-        false
+    #[inline(always)]
+    pub(in crate::transport) fn note_deadlock(&self, _: &Arc<Deadlock>) {}
+
+    #[inline(always)]
+    pub(in crate::transport) fn silenced(&self, _: Option<Rank>) -> Option<Error> {
+        None
     }
 
     #[inline(always)]
-    pub(in crate::transport) fn silenced(&self, _: Rank) -> Option<Error> {
-        None
+    pub(in crate::transport) fn knows_calls_of(&self, _: Rank) -> bool {
+        true
+    }
+
+    pub(in crate::transport) fn far_records(&self, _: Rank, _: u32) -> Vec<(u32, Record)> {
+        Vec::new()
+    }
+
+    pub(in crate::transport) fn far_needs(&self) -> Vec<(Rank, Needs)> {
+        Vec::new()
     }
 
     #[inline(always)]
@@ -121,6 +135,9 @@ impl Port {
 
     #[inline(always)]
     pub(crate) fn pump_one(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn ask_far(&self) {}
 
     #[inline(always)]
     pub(crate) fn spin_for_far(&self, _: &mut dyn FnMut() -> bool) -> bool {

@@ -47,7 +47,7 @@ impl Far {
             let (process, number) = self.receipts.lock().accepted()?;
             // Relaxed: changed under the lock of MPI.
             self.owed.fetch_sub(1, Ordering::Relaxed);
-            self.will_send();
+            self.will_send(process);
             let note = Envelope::of_note(Kind::Received(number), self.world);
             Some((process, note.bytes()))
         });
