@@ -301,7 +301,10 @@ fn a_rank_is_missing_in_a_barrier() {
     each(2, program, |run| {
         // A rank that is late to the barrier is not in the knot, and gets its report.
         let knot = run.knot(&[0, run.ranks - 1], all(run));
-        assert_eq!(knot.cycle, [0, run.ranks - 1], "{}: {knot}", run.case);
+        // In levels the ranks wait for their leader, and that one for others.
+        let ends = [0, run.ranks - 1];
+        let has_ends = ends.iter().all(|rank| knot.cycle.contains(rank));
+        assert!(has_ends, "{}: {knot}", run.case);
     });
 }
 

@@ -96,7 +96,7 @@ impl Findings {
         let mut findings = Findings {
             culprit,
             deadlocks: deadlocks(fabric),
-            mismatch: comms.iter().find_map(noticed),
+            mismatch: comms.iter().find_map(noticed).or_else(|| elsewhere(outcomes.ranks(), fabric)),
             lost,
             unfinished: unfinished(outcomes, fabric),
             placement,
@@ -212,6 +212,16 @@ fn noticed(comm: &Arc<CommShared>) -> Option<Arc<Mismatch>> {
         Some(Cause::Mismatch(mismatch)) => Some(mismatch.clone()),
         _ => None,
     }
+}
+
+/// The mismatch by which ranks of other processes have failed, in a communicator without a rank here.
+fn elsewhere(ranks: usize, fabric: &Fabric) -> Option<Arc<Mismatch>> {
+    let registry = fabric.open_registry();
+    let mut far = (0..ranks).filter(|rank| fabric.is_far(*rank));
+    far.find_map(|rank| match &registry.end(rank)?.follows {
+        Some(Cause::Mismatch(mismatch)) => Some(mismatch.clone()),
+        _ => None,
+    })
 }
 
 /// The mismatch proved by a packet of a collective that was left behind, in a lane or in a cell: its receiver was in

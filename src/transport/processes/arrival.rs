@@ -88,6 +88,7 @@ impl Far {
             Kind::End => self.take_end(fabric, note()),
             Kind::Broken => self.take_broken(fabric, note()),
             Kind::Received(number) => self.take_received(fabric, number),
+            Kind::Revoked(number) => self.take_revoked(from, number),
             _ => self.deliver(fabric, from, envelope, it),
         }
     }

@@ -1,7 +1,7 @@
 //! The judgement of a silence: what all ranks are told that sleep, by the pages of all processes.
 //!
-//! Each process judges for itself, by the same pages, and so comes to the same: the ranks that wait for each other are one
-//! deadlock, or a mismatch if their collective calls differ.
+//! Each process judges for itself, by the same pages, and so comes to the same: those of the ranks that can never move and
+//! wait for each other are one deadlock, or a mismatch if their collective calls differ.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -42,18 +42,21 @@ impl<'p> Case<'p> {
 
     /// What the ranks are told, those first who include the lowest rank.
     pub(super) fn judge(&self) -> Vec<Sentence> {
-        let knots = self.knots().into_iter();
+        let graph = Graph::of(self);
+        let stuck = graph.stuck();
+        let others = self.rows.len() - stuck.len();
+        let knots = self.knots(stuck).into_iter();
         knots
             .map(|knot| {
                 let mismatch = self.mismatch(&knot);
-                mismatch.unwrap_or_else(|| self.deadlock(knot))
+                let cycle = || graph.cycle(&knot);
+                mismatch.unwrap_or_else(|| self.deadlock(&knot, cycle(), others))
             })
             .collect()
     }
 
-    /// The ranks that sleep, apart where none of some waits for any of the others.
-    fn knots(&self) -> Vec<Vec<Rank>> {
-        let mut left: Vec<Rank> = self.rows.keys().copied().collect();
+    /// The ranks that are stuck, apart where none of some waits for any of the others.
+    fn knots(&self, mut left: Vec<Rank>) -> Vec<Vec<Rank>> {
         let touch = |one: Rank, other: Rank| {
             self.rows[&one].involves(other) || self.rows[&other].involves(one)
         };
@@ -111,48 +114,82 @@ impl<'p> Case<'p> {
         compare_records(group, records)
     }
 
-    fn deadlock(&self, ranks: Vec<Rank>) -> Sentence {
-        let cycle = self.cycle(&ranks);
+    fn deadlock(&self, ranks: &[Rank], cycle: Vec<Rank>, others: usize) -> Sentence {
+        let alone = self.rows.len() <= 1;
         let stuck = |rank: &Rank| {
             let row = self.rows[rank];
-            row.stuck((!cycle.contains(rank)).then(|| self.note(&row.needs)))
+            row.stuck((!cycle.contains(rank)).then(|| row.needs.note(alone)))
         };
         let deadlock = Deadlock {
             stuck: ranks.iter().map(stuck).collect(),
-            others: 0,
+            others,
             cycle: cycle.clone(),
             unreceived: None,
         };
         Sentence {
             cause: Cause::Deadlock(Arc::new(deadlock)),
-            ranks,
+            ranks: ranks.to_vec(),
             breaks: None,
         }
     }
+}
 
-    fn note(&self, needs: &Needs) -> String {
-        needs.note(self.rows.len() <= 1)
+/// The wait-for graph of all ranks.
+struct Graph {
+    ranks: usize,
+    nodes: StartedNodes,
+    /// What each rank needs that sleeps without a deadline.
+    needs: BTreeMap<Rank, Needs>,
+    /// The ranks that wake by themselves.
+    moving: Vec<Rank>,
+}
+
+impl Graph {
+    fn of(case: &Case<'_>) -> Graph {
+        let (moving, waiting): (Vec<&Row>, Vec<&Row>) =
+            case.rows.values().partition(|row| row.may_move);
+        let started = waiting.iter().flat_map(|row| row.started()).collect();
+        let nodes = StartedNodes::new(case.ranks, started);
+        let needs = |row: &&Row| {
+            let resolved = nodes.resolved(row.rank, &row.needs);
+            (row.rank, resolved.unwrap_or_else(|| row.needs.clone()))
+        };
+        Graph {
+            ranks: case.ranks,
+            needs: waiting.iter().map(needs).collect(),
+            moving: moving.iter().map(|row| row.rank).collect(),
+            nodes,
+        }
+    }
+
+    /// The states of all nodes.
+    fn states(&self) -> Vec<State<'_>> {
+        let state = |rank| match self.needs.get(&rank) {
+            Some(needs) => State::Waiting(needs),
+            None if self.moving.contains(&rank) => State::Running,
+            None => State::Ended,
+        };
+        let started = self.nodes.needs.iter().map(State::Waiting);
+        (0..self.ranks).map(state).chain(started).collect()
+    }
+
+    /// The ranks that can never move.
+    fn stuck(&self) -> Vec<Rank> {
+        let mine: Vec<usize> = self
+            .needs
+            .keys()
+            .flat_map(|rank| self.nodes.of(*rank))
+            .collect();
+        let stuck = wait_for_graph::stuck(&self.states(), self.ranks, &mine);
+        let ranks = stuck.into_iter().flatten();
+        ranks.filter(|node| *node < self.ranks).collect()
     }
 
     /// A cycle among these ranks.
     fn cycle(&self, ranks: &[Rank]) -> Vec<Rank> {
-        let rows = || self.rows.values();
-        let started = rows().flat_map(|row| row.started()).collect();
-        let nodes = StartedNodes::new(self.ranks, started);
-        let needs: BTreeMap<Rank, Needs> = rows()
-            .map(|row| {
-                let resolved = nodes.resolved(row.rank, &row.needs);
-                (row.rank, resolved.unwrap_or_else(|| row.needs.clone()))
-            })
-            .collect();
-        let ended = |rank| needs.get(&rank).map_or(State::Ended, State::Waiting);
-        let states = (0..self.ranks).map(ended);
-        let states: Vec<State<'_>> = states
-            .chain(nodes.needs.iter().map(State::Waiting))
-            .collect();
-        let stuck: Vec<usize> = ranks.iter().flat_map(|rank| nodes.of(*rank)).collect();
-        let mut sorted = stuck;
-        sorted.sort_unstable();
-        ranks_around(&nodes, wait_for_graph::cycle(&states, &sorted), ranks)
+        let mut stuck: Vec<usize> = ranks.iter().flat_map(|rank| self.nodes.of(*rank)).collect();
+        stuck.sort_unstable();
+        let cycle = wait_for_graph::cycle(&self.states(), &stuck);
+        ranks_around(&self.nodes, cycle, ranks)
     }
 }

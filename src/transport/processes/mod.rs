@@ -131,7 +131,15 @@ impl Fabric {
         }
     }
 
-    /// The same for elements.
+    /// A near rank has revoked a synchronous message, which may be one to a far rank.
+    #[cold]
+    pub(crate) fn tell_revoked(&self) {
+        if let Some(far) = &self.far {
+            far.tell_revoked();
+        }
+    }
+
+    /// The same as [`post_far`](Self::post_far) for elements.
     #[cold]
     pub(in crate::transport) fn post_elements_far(
         &self,

@@ -64,6 +64,9 @@ impl Fabric {
     pub(in crate::transport) fn settled_far(&self) {}
 
     #[inline(always)]
+    pub(crate) fn tell_revoked(&self) {}
+
+    #[inline(always)]
     pub(in crate::transport) fn post_elements_far(
         &self,
         _: Rank,

@@ -31,6 +31,8 @@ pub(super) struct Row {
     pub needs_buffer: bool,
     /// Whether it is in a collective, or has started one.
     pub in_call: bool,
+    /// Whether it wakes by itself, at a time that its call has set.
+    pub may_move: bool,
     /// The started collectives, and the ranks whose messages they await.
     pub awaiting: Vec<(StartedKey, Vec<Rank>)>,
     /// Since when it waits, in its own process.
@@ -62,7 +64,7 @@ impl Page {
 }
 
 impl Row {
-    fn of(rank: Rank, wait: &Wait) -> Row {
+    fn of(rank: Rank, wait: &Wait, may_move: bool) -> Row {
         let awaiting = wait.awaiting.iter();
         Row {
             rank,
@@ -72,6 +74,7 @@ impl Row {
             needs: wait.needs.clone(),
             needs_buffer: wait.needs_buffer,
             in_call: wait.calls().next().is_some(),
+            may_move,
             awaiting: awaiting
                 .map(|call| (call.key(), call.ranks.clone()))
                 .collect(),
@@ -115,7 +118,7 @@ impl Fabric {
         let rows = registry
             .living()
             .filter(|(rank, _)| near.contains(rank) && asleep(rank))
-            .map(|(rank, wait)| Row::of(rank, wait));
+            .map(|(rank, wait)| Row::of(rank, wait, registry.wakes_by_itself(rank)));
         let spanning = comms.iter().filter(|comm| comm.spans);
         Page {
             rows: rows.collect(),

@@ -107,6 +107,7 @@ impl Fabric {
         };
         let seen = far.questions.seen.lock();
         let rows = seen.iter().flatten().flat_map(|(_, page)| &page.rows);
+        let rows = rows.filter(|row| !row.may_move);
         rows.map(|row| (row.rank, row.needs.clone())).collect()
     }
 

@@ -70,7 +70,8 @@ impl Writer {
         self.number(row.rank).text(&row.call).line(row.site);
         self.maybe(row.comm.as_deref()).needs(&row.needs);
         self.number(row.needs_buffer.into())
-            .number(row.in_call.into());
+            .number(row.in_call.into())
+            .number(row.may_move.into());
         self.list(&row.awaiting, |this, ((context, number), ranks)| {
             this.call((*context, *number, 0)).ranks(ranks);
         });
@@ -224,6 +225,7 @@ impl Reader<'_> {
             needs: self.needs()?,
             needs_buffer: self.flag()?,
             in_call: self.flag()?,
+            may_move: self.flag()?,
             awaiting: self.list(|this| Some((this.key()?, this.ranks()?)))?,
             since: None,
         })
@@ -324,6 +326,7 @@ mod tests {
             needs: needs.clone(),
             needs_buffer: true,
             in_call: false,
+            may_move: true,
             awaiting: vec![((8, 9), vec![2])],
             since: None,
         };

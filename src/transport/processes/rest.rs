@@ -1,13 +1,14 @@
 //! What a process does when all its ranks are at rest: it helps to prove [silence](super::silence), and tells its ranks
 //! the [judgement](super::judgement).
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::far::Far;
 use super::judgement::{Case, Sentence};
 use super::notes::Writer;
 use super::page::{Page, Row};
-use super::silence::{Count, Say, To};
+use super::silence::{Count, Rest, Say, To};
 use super::wire::Kind;
 use crate::Rank;
 use crate::error::{Cause, Error};
@@ -31,9 +32,10 @@ impl Fabric {
         let count = self.count_at_rest(far, &registry)?;
         let before = far.silence.lock().wants_page();
         let Some(before) = before else {
+            let waits = self.waits(&registry);
             // Not under the registry's lock: that of MPI comes before it.
             drop(registry);
-            far.rest(count);
+            far.rest(Rest { count, waits });
             return Some(());
         };
         let page = (before == count).then(|| self.page(&registry, &comms));
@@ -51,10 +53,19 @@ impl Fabric {
     fn count_at_rest(&self, far: &Far, registry: &Registry) -> Option<Count> {
         let is_at_rest = |rank: Rank| {
             let asleep = || self.endpoints[rank].sleeper.asleep();
-            registry.is_at_rest(rank, asleep) && !registry.wakes_by_itself(rank)
+            registry.is_at_rest(rank, asleep)
         };
         let rests = self.near().all(is_at_rest) && !far.has_to_tell();
         rests.then(|| far.count())
+    }
+
+    /// The waits of the near ranks, as a hash.
+    fn waits(&self, registry: &Registry) -> u64 {
+        let near = self.near();
+        let living = registry.living().filter(|(rank, _)| near.contains(rank));
+        let mut hash = DefaultHasher::new();
+        living.for_each(|(rank, wait)| (rank, wait.since).hash(&mut hash));
+        hash.finish()
     }
 
     /// Tells the near ranks what all processes find by the pages of all, once those are here.
@@ -65,13 +76,15 @@ impl Fabric {
         self.count_at_rest(far, &registry)?;
         let pages = far.silence.lock().take_pages(&far.live())?;
         let mine = std::mem::take(&mut *far.judged.lock());
-        let sentences = pages.map_or_else(Vec::new, |pages| Case::new(far.ranks(), &pages).judge());
+        let sentences = pages.map(|pages| Case::new(far.ranks(), &pages).judge());
+        let nothing = sentences.as_ref().is_some_and(Vec::is_empty);
         let mut error = None;
-        for sentence in sentences {
-            error = error.or(self.pronounce(&mut registry, me, (sentence, &mine), &comms));
+        for sentence in sentences.into_iter().flatten() {
+            let told = self.pronounce(&mut registry, me, (sentence, &mine), &comms);
+            error = error.or(told);
         }
         drop(registry);
-        far.take_held(Some(self));
+        far.take_held(Some(self), nothing);
         error
     }
 
@@ -106,9 +119,9 @@ impl Fabric {
 }
 
 impl Far {
-    /// This process was at rest with this count: tells the others what silence needs.
-    pub(super) fn rest(&self, count: Count) {
-        let says = self.silence.lock().rest(count, &self.live());
+    /// This process was at rest: tells the others what silence needs.
+    fn rest(&self, rest: Rest) {
+        let says = self.silence.lock().rest(rest, &self.live());
         says.iter().for_each(|(to, say)| self.tell_silence(*to, say));
     }
 
@@ -116,15 +129,19 @@ impl Far {
     pub(super) fn rest_without_ranks(&self) {
         let wanted = self.silence.lock().wants_page();
         match wanted {
-            None => self.rest(self.count()),
+            None => self.rest(Rest {
+                count: self.count(),
+                waits: 0,
+            }),
             Some(_) => {
                 let say = self.silence.lock().turn(Some(Page::default()));
                 say.iter().for_each(|say| self.tell_silence(To::All, say));
             }
         }
         let over = self.silence.lock().take_pages(&self.live());
-        if over.is_some() {
-            self.take_held(None);
+        if let Some(pages) = over {
+            let sentences = pages.map(|pages| Case::new(self.ranks(), &pages).judge());
+            self.take_held(None, sentences.is_some_and(|all| all.is_empty()));
         }
     }
 

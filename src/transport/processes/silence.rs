@@ -1,17 +1,22 @@
 //! The silence of all processes: whether every rank of every process sleeps, and no message is on its way, so that no
-//! rank can ever move.
+//! rank moves but one whose call has a deadline.
 //!
 //! A process is *at rest* at a moment at which each of its ranks has ended, or sleeps and was not woken, which is known
 //! under the lock of the registry. It then tells the first process how many messages it has sent and received so far: its
 //! count. Once the counts of all processes say that as many were received as were sent, the first process asks all of
-//! them again. If each is at rest again with the same count, then nothing has happened in between, and nothing is on its
-//! way: a process at rest moves only when it receives a message (Mattern, *Algorithms for distributed termination
-//! detection*, 1987: four counters). The messages of this file are not counted. A process that has left is out of it: no
-//! message to it or from it counts, and two counts are of one look only if they know the same processes to have left.
+//! them again. If each is at rest again with the same count, then nothing is on its way (Mattern, *Algorithms for
+//! distributed termination detection*, 1987: four counters). The messages of this file are not counted. A process that has
+//! left is out of it: no message to it or from it counts, and two counts are of one look only if they know the same
+//! processes to have left.
 //!
-//! Once silence is proved, each process tells all others its [page](super::page), and each judges by all pages. So a
-//! judgement ends a *round*, in which messages are held that another process has sent after its page: its ranks have
-//! been judged. A process in which the watchdog has woken a rank meanwhile tells no page, and nobody is judged.
+//! Then each process, once more at rest with this count, tells all others its [page](super::page), and each judges by all
+//! pages. These are one state of all ranks, with nothing on its way: a message that was sent after the sender's page
+//! comes after that page, and is held until the receiver has judged; and one that was received before the receiver's page
+//! would have changed its count. A process whose count has changed, since a rank's time was over, tells no page, and
+//! nobody is judged.
+//!
+//! A judgement ends a *round*. If it found nothing, because ranks have deadlines, the next one begins when a process
+//! comes to rest in another state.
 
 use super::page::Page;
 
@@ -23,6 +28,13 @@ pub(super) struct Count {
     pub received: u64,
     /// Which processes have left, as a hash.
     pub left: u64,
+}
+
+/// A process at rest: its count, and the states of its ranks as a hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rest {
+    pub count: Count,
+    pub waits: u64,
 }
 
 /// What a process has to tell another one.
@@ -58,8 +70,8 @@ pub(super) enum To {
 pub(super) struct Silence {
     me: usize,
     round: u32,
-    /// The count that was told, and to which process.
-    told: Option<(usize, Count)>,
+    /// The state that was told, and to which process.
+    told: Option<(usize, Rest)>,
     /// The process that asks, and its question.
     asked: Option<(usize, u32)>,
     /// Whether it is proved that no rank can move.
@@ -81,6 +93,8 @@ struct Known {
     question: u32,
     before: Vec<Option<Count>>,
     answers: Vec<Option<Count>>,
+    /// Whether a process has come to rest since the last round.
+    fresh: bool,
 }
 
 impl Silence {
@@ -104,7 +118,7 @@ impl Silence {
                 round,
                 question: 0,
                 count,
-            } => self.known.counts[from] = Some((round, count)),
+            } => self.known.hear(from, round, count),
             Say::Rest {
                 round,
                 question,
@@ -122,12 +136,12 @@ impl Silence {
         }
     }
 
-    /// The process is at rest with this count, and those that are `live` have not left. What it says.
-    pub(super) fn rest(&mut self, count: Count, live: &[bool]) -> Vec<(To, Say)> {
+    /// The process is at rest, and those that are `live` have not left. What it says.
+    pub(super) fn rest(&mut self, rest: Rest, live: &[bool]) -> Vec<(To, Say)> {
         if self.proved || self.concluding {
             return Vec::new();
         }
-        let round = self.round;
+        let (round, count) = (self.round, rest.count);
         let mut says = Vec::new();
         let mut tell = |to, question| {
             let say = Say::Rest {
@@ -138,7 +152,7 @@ impl Silence {
             says.push((To::One(to), say));
         };
         let first = live.iter().position(|live| *live).unwrap_or(self.me);
-        if self.told.replace((first, count)) != Some((first, count)) {
+        if self.told.replace((first, rest)) != Some((first, rest)) {
             tell(first, 0);
         }
         if let Some((asker, question)) = self.asked.take() {
@@ -154,7 +168,7 @@ impl Silence {
     /// Whether silence is proved, and this process has not told its page. Returns the count with which it was at rest.
     pub(super) fn wants_page(&self) -> Option<Count> {
         let wanted = self.proved && !self.concluding && self.pages[self.me].is_none();
-        wanted.then(|| self.told.map_or(Count::default(), |(_, count)| count))
+        wanted.then(|| self.told.map_or(Count::default(), |(_, rest)| rest.count))
     }
 
     /// The page of this process, to be told; at most once a round.
@@ -167,8 +181,8 @@ impl Silence {
         })
     }
 
-    /// The pages of all processes that have not left, once they are here: the round is over, and the ranks here are to be
-    /// told. `Some(None)` if one of them had moved.
+    /// The pages of all processes that have not left, once they are here: the ranks here are to be told, and then the round
+    /// [ends](Self::next_round). `Some(None)` if one of them had moved.
     pub(super) fn take_pages(&mut self, live: &[bool]) -> Option<Option<Vec<Page>>> {
         let mut here = self.pages.iter().zip(live);
         if !self.proved || !here.all(|(page, live)| page.is_some() || !live) {
@@ -176,15 +190,37 @@ impl Silence {
         }
         let pages = self.pages.iter_mut().filter_map(Option::take);
         let pages = pages.collect::<Vec<_>>().into_iter().collect();
-        self.round += 1;
-        (self.told, self.asked, self.proved) = (None, None, false);
-        self.known.before.clear();
         self.concluding = true;
         Some(pages)
+    }
+
+    /// The ranks here have been told. If all processes found `nothing` to tell, what they had told of their states is still
+    /// so.
+    pub(super) fn next_round(&mut self, nothing: bool) {
+        self.round += 1;
+        (self.asked, self.proved) = (None, false);
+        if !nothing {
+            self.told = None;
+        }
+        self.known.next_round(self.round, nothing);
     }
 }
 
 impl Known {
+    fn hear(&mut self, from: usize, round: u32, count: Count) {
+        self.counts[from] = Some((round, count));
+        self.fresh = true;
+    }
+
+    /// The rounds of two processes differ by one at most, so a count of another round is of the one that begins.
+    fn next_round(&mut self, round: u32, nothing: bool) {
+        self.before.clear();
+        self.fresh = self.counts.iter().flatten().any(|(of, _)| *of == round);
+        if nothing {
+            self.counts.iter_mut().flatten().for_each(|(of, _)| *of = round);
+        }
+    }
+
     fn answer(&mut self, from: usize, question: u32, count: Count) {
         if question == self.question
             && let Some(place) = self.answers.get_mut(from)
@@ -208,9 +244,10 @@ impl Known {
             let proved = lives(&self.answers).as_ref() == Some(&all);
             return proved.then_some(Say::Stuck { round });
         }
-        if !balance(&all) {
+        if !self.fresh || !balance(&all) {
             return None;
         }
+        self.fresh = false;
         self.question += 1;
         self.before = counts;
         self.answers = vec![None; self.counts.len()];
@@ -258,6 +295,10 @@ mod tests {
 
         /// Each process rests with its count when it is its turn.
         fn rest(&mut self, counts: &[(u64, u64)]) {
+            self.rest_in(counts, 0);
+        }
+
+        fn rest_in(&mut self, counts: &[(u64, u64)], waits: u64) {
             for (me, &(sent, received)) in counts.iter().enumerate() {
                 let count = Count {
                     sent,
@@ -265,7 +306,8 @@ mod tests {
                     left: self.live.iter().filter(|live| !**live).count() as u64,
                 };
                 if self.live[me] {
-                    let says = self.each[me].rest(count, &self.live);
+                    let rest = Rest { count, waits };
+                    let says = self.each[me].rest(rest, &self.live);
                     says.iter().for_each(|(to, say)| self.say(me, *to, say));
                 }
             }
@@ -277,7 +319,7 @@ mod tests {
         }
 
         /// Each tells a page, and gets those of all.
-        fn conclude(&mut self, page: impl Fn(usize) -> Option<Page>) -> Vec<bool> {
+        fn conclude(&mut self, nothing: bool, page: impl Fn(usize) -> Option<Page>) -> Vec<bool> {
             for me in 0..self.each.len() {
                 let say = self.each[me].turn(page(me)).unwrap();
                 assert_eq!(self.each[me].turn(page(me)), None, "twice");
@@ -286,7 +328,10 @@ mod tests {
             let live = self.live.clone();
             let pages = self.each.iter_mut().map(|one| one.take_pages(&live));
             let judged: Vec<bool> = pages.map(|pages| pages.unwrap().is_some()).collect();
-            self.each.iter_mut().for_each(|one| one.concluding = false);
+            for one in &mut self.each {
+                one.next_round(nothing);
+                one.concluding = false;
+            }
             judged
         }
     }
@@ -331,8 +376,19 @@ mod tests {
             (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
             assert!(all.are_stuck());
             let page = |me| (me != 1 || !moved).then(Page::default);
-            assert_eq!(all.conclude(page), [!moved; 3]);
+            assert_eq!(all.conclude(false, page), [!moved; 3]);
         }
+    }
+
+    #[test]
+    fn a_round_that_found_nothing_is_followed_by_one_when_a_rank_has_moved() {
+        let mut all = All::of(3);
+        (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
+        all.conclude(true, |_| Some(Page::default()));
+        (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
+        assert!(!all.are_stuck());
+        (0..5).for_each(|_| all.rest_in(&[(1, 1); 3], 7));
+        assert!(all.are_stuck());
     }
 
     #[test]
