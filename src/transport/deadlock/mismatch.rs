@@ -130,7 +130,7 @@ impl Fabric {
     /// meanwhile and ends is on record then.
     pub(crate) fn to_come(&self, comm: &CommShared, number: u32) -> Vec<Rank> {
         let comes =
-            |rank: &Rank| self.is_there(*rank) && !self.has_passed(*rank, comm.context, number);
+            |rank: &Rank| !self.is_over(*rank) && !self.has_passed(*rank, comm.context, number);
         let known = comm.members.iter().filter(|rank| self.knows_calls_of(*rank));
         known.filter(comes).collect()
     }
@@ -151,6 +151,9 @@ impl Fabric {
 
     /// Whether a rank has returned, and not because others failed.
     fn has_returned(&self, rank: Rank) -> bool {
+        if !self.is_over(rank) {
+            return false;
+        }
         let registry = self.open_registry();
         registry
             .end(rank)

@@ -68,6 +68,12 @@ impl Fabric {
                 states[*rank] = State::Waiting(needs);
             }
         }
+        // One that has ended since then has calls that are not known yet.
+        for rank in ranks.iter().filter(|rank| !self.is_over(**rank)) {
+            if matches!(states[*rank], State::Ended) {
+                states[*rank] = State::Running;
+            }
+        }
         states[me] = State::Waiting(&needs);
         wait_for_graph::stuck(&states, registry.entries.len(), &[me]).is_none()
     }

@@ -47,6 +47,11 @@ impl Fabric {
         true
     }
 
+    #[inline(always)]
+    pub(in crate::transport) fn is_over(&self, rank: Rank) -> bool {
+        !self.is_there(rank)
+    }
+
     pub(in crate::transport) fn far_records(&self, _: Rank, _: u32) -> Vec<(u32, Record)> {
         Vec::new()
     }

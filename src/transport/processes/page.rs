@@ -14,7 +14,9 @@ use crate::transport::{CommShared, Fabric};
 /// What a process tells of its ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Page {
-    /// The ranks that sleep.
+    /// The ranks that have ended.
+    pub ended: Vec<Rank>,
+    /// Those that sleep.
     pub rows: Vec<Row>,
     /// The communicators of which its ranks are members, with their last calls there.
     pub calls: Vec<Calls>,
@@ -119,8 +121,11 @@ impl Fabric {
             .living()
             .filter(|(rank, _)| near.contains(rank) && asleep(rank))
             .map(|(rank, wait)| Row::of(rank, wait, registry.wakes_by_itself(rank)));
+        let ended = |rank: &Rank| registry.end(*rank).is_some();
         let spanning = comms.iter().filter(|comm| comm.spans);
         Page {
+            // Before their calls are read, which are then their last.
+            ended: near.clone().filter(ended).collect(),
             rows: rows.collect(),
             calls: spanning.map(|comm| self.calls_on(comm)).collect(),
         }

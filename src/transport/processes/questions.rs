@@ -111,6 +111,12 @@ impl Fabric {
         rows.map(|row| (row.rank, row.needs.clone())).collect()
     }
 
+    /// Whether a rank had ended, and made its last call, when its calls became known here.
+    pub(in crate::transport) fn is_over(&self, rank: Rank) -> bool {
+        let told = self.asked_of(rank, |page| page.ended.contains(&rank));
+        told.unwrap_or_else(|| !self.is_there(rank))
+    }
+
     /// Reads what the process of a far rank has answered.
     fn asked_of<R>(&self, rank: Rank, read: impl FnOnce(&Page) -> R) -> Option<R> {
         let far = self.far.as_ref().filter(|_| self.is_far(rank))?;

@@ -94,7 +94,8 @@ impl Writer {
     }
 
     fn page(&mut self, page: &Page) -> &mut Writer {
-        self.list(&page.rows, Writer::row)
+        self.ranks(&page.ended)
+            .list(&page.rows, Writer::row)
             .list(&page.calls, Writer::calls)
     }
 
@@ -257,6 +258,7 @@ impl Reader<'_> {
 
     fn page(&mut self) -> Option<Page> {
         Some(Page {
+            ended: self.ranks()?,
             rows: self.list(Reader::row)?,
             calls: self.list(Reader::calls)?,
         })
@@ -347,6 +349,7 @@ mod tests {
             records: vec![(3, 4, record)],
         };
         Page {
+            ended: vec![5],
             rows: all_needs.iter().map(row).collect(),
             calls: vec![calls],
         }
