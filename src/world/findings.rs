@@ -115,6 +115,7 @@ impl Findings {
         if findings.mismatch.is_none() {
             findings.find_mismatch(outcomes, fabric, &comms, stray);
         }
+        findings.hear_of_mismatch(fabric);
         findings
     }
 
@@ -137,6 +138,20 @@ impl Findings {
         if let Some(found) = &self.mismatch {
             self.culprit = found.odd.first().copied();
         }
+    }
+
+    /// Where ranks are in other processes, a mismatch that no rank noticed is one for all processes.
+    fn hear_of_mismatch(&mut self, fabric: &Fabric) {
+        let mine = self.mismatch.clone().filter(|_| self.grounds.unnoticed);
+        let found = fabric.found_anywhere(mine);
+        if self.mismatch.is_some() && !self.grounds.unnoticed {
+            return;
+        }
+        if let Some(found) = &found {
+            self.culprit = found.odd.first().copied();
+            self.grounds.unnoticed = true;
+        }
+        self.mismatch = found;
     }
 
     /// Whether the only fault is that a rank returned.

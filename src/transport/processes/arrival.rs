@@ -73,6 +73,7 @@ impl Far {
         match say {
             Say::Look(question) => self.questions.ask(from, question),
             Say::Seen { question, page } => self.questions.see(from, question, page),
+            Say::Found(found) => self.questions.find(from, found),
             say => {
                 if matches!(say, Say::Page { .. }) {
                     self.held.begin(from);

@@ -316,10 +316,11 @@ impl Far {
         self.near
             .clone()
             .for_each(|rank| self.tell_end(rank, &why, None, None));
+        self.tell_last(fabric);
         let mut nap = Nap::default();
         // Relaxed: set by this thread, or read again.
         let all_ended = || self.ended.iter().all(|ended| ended.load(Ordering::Relaxed));
-        while !all_ended() || !self.session.processes.has_sent_all() {
+        while !all_ended() || !self.knows_last() || !self.session.processes.has_sent_all() {
             self.poll(fabric, true);
             // All near ranks have ended.
             match fabric {
@@ -337,5 +338,6 @@ impl Drop for Far {
     /// A world that could not start is closed all the same: other processes wait for its ranks.
     fn drop(&mut self) {
         self.close(None);
+        self.tell_found(None);
     }
 }

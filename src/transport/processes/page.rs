@@ -1,6 +1,7 @@
 //! What a process knows of its ranks once something went wrong: where they sleep, what they need there, and which
 //! collective calls they have made. Its *page*.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -122,26 +123,35 @@ impl Fabric {
             .filter(|(rank, _)| near.contains(rank) && asleep(rank))
             .map(|(rank, wait)| Row::of(rank, wait, registry.wakes_by_itself(rank)));
         let ended = |rank: &Rank| registry.end(*rank).is_some();
-        let spanning = comms.iter().filter(|comm| comm.spans);
         Page {
             // Before their calls are read, which are then their last.
             ended: near.clone().filter(ended).collect(),
             rows: rows.collect(),
-            calls: spanning.map(|comm| self.calls_on(comm)).collect(),
+            calls: self.last_calls(comms),
         }
     }
 
-    /// The last calls of near ranks on a communicator.
-    fn calls_on(&self, comm: &CommShared) -> Calls {
-        let near = comm.members.iter().filter(|rank| !self.is_far(*rank));
-        let of = |rank: Rank| {
-            let records = self.records_of(rank, comm.context).into_iter();
-            records.map(move |(number, record)| (number, rank, record))
-        };
-        Calls {
-            group: Group::of(comm),
-            broken: comm.cause.get().is_some(),
-            records: near.flat_map(of).collect(),
+    /// The last calls of near ranks on communicators with far members.
+    fn last_calls(&self, comms: &[Arc<CommShared>]) -> Vec<Calls> {
+        let mut all: BTreeMap<(u32, Option<Rank>), Calls> = BTreeMap::new();
+        for rank in self.near() {
+            for (context, number, call) in self.endpoints[rank].log.last() {
+                let is_it = |comm: &&Arc<CommShared>| {
+                    comm.context == context && comm.spans && comm.members.contains(rank)
+                };
+                let Some(comm) = comms.iter().find(is_it) else {
+                    continue;
+                };
+                // The columns of a communicator have one context.
+                let key = (context, comm.members.iter().next());
+                let calls = all.entry(key).or_insert_with(|| Calls {
+                    group: Group::of(comm),
+                    broken: comm.cause.get().is_some(),
+                    records: Vec::new(),
+                });
+                calls.records.push((number, rank, Record::of(&call)));
+            }
         }
+        all.into_values().collect()
     }
 }

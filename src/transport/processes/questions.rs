@@ -4,6 +4,7 @@
 //! A question is answered by whoever takes in messages in the other process. One that is not answered in time, since all
 //! ranks there are busy elsewhere, is given up: then less is known.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use super::page::Page;
 use super::session::Nap;
 use super::silence::{Say, To};
 use crate::Rank;
+use crate::error::Mismatch;
 use crate::transport::Fabric;
 use crate::transport::deadlock::record::Record;
 use crate::transport::deadlock::wait_for_graph::Needs;
@@ -31,7 +33,12 @@ pub(super) struct Questions {
     open: AtomicBool,
     /// Who asks, and the question.
     asked: Mutex<Vec<(usize, u32)>>,
+    /// By process: the mismatch that was found when all ranks had ended, if it has said so.
+    found: Mutex<Vec<Option<Option<Arc<Mismatch>>>>>,
 }
+
+/// The question that each process answers unasked, once its ranks have ended.
+const LAST: u32 = u32::MAX;
 
 impl Questions {
     /// None, of so many processes.
@@ -41,7 +48,13 @@ impl Questions {
             seen: Mutex::new(vec![None; processes]),
             open: AtomicBool::new(false),
             asked: Mutex::default(),
+            found: Mutex::new(vec![None; processes]),
         }
+    }
+
+    /// A process has said what it has found.
+    pub(super) fn find(&self, from: usize, found: Option<Arc<Mismatch>>) {
+        self.found.lock()[from] = Some(found);
     }
 
     /// A process asks. It is answered by this thread, once it is not inside MPI.
@@ -75,6 +88,38 @@ impl Far {
             });
             self.tell_silence(To::One(from), &Say::Seen { question, page });
         }
+    }
+
+    /// The near ranks have ended: tells all processes what they have called.
+    pub(super) fn tell_last(&self, fabric: Option<&Fabric>) {
+        let page = fabric.map_or_else(Page::default, |fabric| {
+            let comms = fabric.comms();
+            fabric.page(&fabric.open_registry(), &comms)
+        });
+        let question = LAST;
+        self.tell_silence(To::All, &Say::Seen { question, page });
+    }
+
+    /// Whether all processes have done so.
+    pub(super) fn knows_last(&self) -> bool {
+        self.is_answered(LAST)
+    }
+
+    /// Tells all processes which mismatch was found here when all ranks had ended, the first time.
+    pub(super) fn tell_found(&self, found: Option<Arc<Mismatch>>) {
+        let (me, _) = self.process();
+        if self.questions.found.lock()[me].is_none() {
+            self.tell_silence(To::All, &Say::Found(found.clone()));
+            self.questions.find(me, found);
+        }
+    }
+
+    /// What the first process has found that has found anything, once all have said so.
+    fn found(&self) -> Option<Option<Arc<Mismatch>>> {
+        let found = self.questions.found.lock();
+        let live = self.live();
+        let said = found.iter().zip(live).all(|(one, live)| one.is_some() || !live);
+        said.then(|| found.iter().flatten().flatten().next().cloned())
     }
 
     fn is_answered(&self, question: u32) -> bool {
@@ -115,6 +160,22 @@ impl Fabric {
     pub(in crate::transport) fn is_over(&self, rank: Rank) -> bool {
         let told = self.asked_of(rank, |page| page.ended.contains(&rank));
         told.unwrap_or_else(|| !self.is_there(rank))
+    }
+
+    /// The mismatch that some process has found when all ranks had ended, `found` by this one: the same in all processes.
+    pub(crate) fn found_anywhere(&self, found: Option<Arc<Mismatch>>) -> Option<Arc<Mismatch>> {
+        let Some(far) = &self.far else {
+            return found;
+        };
+        far.tell_found(found);
+        let mut nap = Nap::default();
+        loop {
+            if let Some(found) = far.found() {
+                return found;
+            }
+            far.poll(Some(self), true);
+            nap.pass();
+        }
     }
 
     /// Reads what the process of a far rank has answered.

@@ -1,6 +1,8 @@
 //! Reports and what they are made of, as bytes: deadlocks, mismatches, the [pages](super::page) of processes, and what
 //! they say of their [silence](super::silence).
 
+use std::sync::Arc;
+
 use super::notes::{Reader, Writer};
 use super::page::{Calls, Page, Row};
 use super::silence::{Count, Say};
@@ -129,6 +131,8 @@ impl Writer {
             Say::Seen { question, page } => {
                 _ = self.number(5).number(*question as usize).page(page);
             }
+            Say::Found(None) => _ = self.number(6).number(0),
+            Say::Found(Some(mismatch)) => _ = self.number(6).number(1).mismatch(mismatch),
         }
         self
     }
@@ -294,10 +298,14 @@ impl Reader<'_> {
                 },
             },
             4 => Say::Look(self.short()?),
-            _ => Say::Seen {
+            5 => Say::Seen {
                 question: self.short()?,
                 page: self.page()?,
             },
+            _ => Say::Found(match self.flag()? {
+                true => Some(Arc::new(self.mismatch()?)),
+                false => None,
+            }),
         })
     }
 }
@@ -362,6 +370,11 @@ mod tests {
             received: 2,
             left: 3,
         };
+        let mismatch = Mismatch {
+            calls: Vec::new(),
+            odd: vec![3],
+            comm: None,
+        };
         let says = [
             Say::Rest {
                 round: 1,
@@ -386,12 +399,15 @@ mod tests {
                 question: 9,
                 page: page(),
             },
+            Say::Found(None),
+            Say::Found(Some(Arc::new(mismatch))),
         ];
         for say in says {
             let Writer(bytes) = Writer::default().say(&say);
-            assert_eq!(Reader(&bytes).say(), Some(say));
+            let read = Reader(&bytes).say().unwrap();
+            assert_eq!(format!("{read:?}"), format!("{say:?}"));
             for cut in 0..bytes.len() {
-                assert_eq!(Reader(&bytes[..cut]).say(), None, "cut at {cut}");
+                assert!(Reader(&bytes[..cut]).say().is_none(), "cut at {cut}");
             }
         }
     }

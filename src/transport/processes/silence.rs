@@ -18,7 +18,10 @@
 //! A judgement ends a *round*. If it found nothing, because ranks have deadlines, the next one begins when a process
 //! comes to rest in another state.
 
+use std::sync::Arc;
+
 use super::page::Page;
+use crate::error::Mismatch;
 
 /// What a process at rest has counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +41,7 @@ pub(super) struct Rest {
 }
 
 /// What a process has to tell another one.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub(super) enum Say {
     /// To the first process: this process is at rest, with this count; in answer to this question, or to none (0).
     Rest {
@@ -56,6 +59,8 @@ pub(super) enum Say {
     Look(u32),
     /// The answer.
     Seen { question: u32, page: Page },
+    /// To all: the mismatch that no rank had noticed, if there is one by what the ranks have left behind.
+    Found(Option<Arc<Mismatch>>),
 }
 
 /// To whom it is said.
@@ -322,7 +327,7 @@ mod tests {
         fn conclude(&mut self, nothing: bool, page: impl Fn(usize) -> Option<Page>) -> Vec<bool> {
             for me in 0..self.each.len() {
                 let say = self.each[me].turn(page(me)).unwrap();
-                assert_eq!(self.each[me].turn(page(me)), None, "twice");
+                assert!(self.each[me].turn(page(me)).is_none(), "twice");
                 self.say(me, To::All, &say);
             }
             let live = self.live.clone();
