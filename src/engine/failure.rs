@@ -22,6 +22,8 @@ use crate::transport::progress::wait::Reason;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Initial time before it looks again.
 const SLICE: Duration = Duration::from_millis(1);
+/// The time between two looks from which the waits of ranks in other processes are believed.
+const SETTLED: Duration = Duration::from_millis(16);
 
 impl Comm {
     /// Breaks the communicator after a call has failed, so that all other calls on it fail too.
@@ -51,7 +53,12 @@ impl InCall<'_> {
     /// this call, or end, or wait for something that never comes.
     fn blaming_the_odd(&self, error: Error) -> Error {
         let shared = &self.comm.shared;
+        // Most ranks of a part may be few ranks of the whole communicator, whose call compares all.
+        if shared.is_part() {
+            return error;
+        }
         let gone = match error.kind() {
+            ErrorKind::Mismatch(_) if shared.spans() => None,
             ErrorKind::Mismatch(found) if found.odd.is_empty() => None,
             ErrorKind::RankGone { rank, why, .. } if *why == Gone::Returned => Some(*rank),
             _ => return error,
@@ -97,8 +104,10 @@ impl InCall<'_> {
             let Some(found) = self.differing(gone) else {
                 return;
             };
-            // Those that wait for this rank do not come.
-            if found.awaited.is_empty() || !fabric.may_come(me, &found.awaited) {
+            // Those that wait for this rank do not come. What others said of their waits is believed after a while, in
+            // which messages to them arrive.
+            let is_young = slice < SETTLED && self.comm.shared.spans();
+            if found.awaited.is_empty() || !is_young && !fabric.may_come(me, &found.awaited) {
                 return;
             }
             match self.await_some(&found, Instant::now() + slice.min(patience)) {

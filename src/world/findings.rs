@@ -129,10 +129,14 @@ impl Findings {
     ) {
         let differing = || comms.iter().find_map(|comm| fabric.compare_all(comm));
         // A rank that returned early may only have made another call than the ranks that needed it.
-        let found = match self.returned_early(outcomes) {
+        let by_return = self.returned_early(outcomes);
+        let found = match by_return {
             true => differing().or(stray.filter(|found| !found.odd.is_empty())),
-            false => stray.filter(|_| outcomes.are_whole()),
+            // In other processes nothing is found of what was left there.
+            false if fabric.has_far() && stray_counts(comms) => differing().or(stray),
+            false => stray,
         };
+        let found = found.filter(|_| by_return || outcomes.are_whole());
         self.grounds.unnoticed = found.is_some();
         self.mismatch = found.map(Arc::new);
         if let Some(found) = &self.mismatch {
@@ -229,6 +233,11 @@ fn noticed(comm: &Arc<CommShared>) -> Option<Arc<Mismatch>> {
     }
 }
 
+/// Whether what is left of collectives says anything: not where a communicator is broken.
+fn stray_counts(comms: &[Arc<CommShared>]) -> bool {
+    comms.iter().all(|comm| comm.cause.get().is_none())
+}
+
 /// The mismatch by which ranks of other processes have failed, in a communicator without a rank here.
 fn elsewhere(ranks: usize, fabric: &Fabric) -> Option<Arc<Mismatch>> {
     let registry = fabric.open_registry();
@@ -244,7 +253,7 @@ fn elsewhere(ranks: usize, fabric: &Fabric) -> Option<Arc<Mismatch>> {
 /// that are broken; so is one of a started call whose receiver made the same call and ended without waiting for it,
 /// because it dropped or cancelled the request.
 fn stray(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -> Option<Mismatch> {
-    if comms.iter().any(|comm| comm.cause.get().is_some()) {
+    if !stray_counts(comms) {
         return None;
     }
     let agree = |context| {

@@ -80,6 +80,11 @@ impl Fabric {
             .is_some_and(|far| !far.near.contains(&rank))
     }
 
+    /// Whether there are ranks in other processes.
+    pub(crate) fn has_far(&self) -> bool {
+        self.far.is_some()
+    }
+
     /// This process, and how many there are.
     pub(crate) fn process(&self) -> (usize, usize) {
         self.far.as_ref().map_or((0, 1), |far| far.process())
@@ -246,6 +251,11 @@ impl CommShared {
     #[inline]
     pub(crate) fn spans(&self) -> bool {
         self.spans
+    }
+
+    /// Whether it is a part of such a communicator, whose calls are parts of the whole one's.
+    pub(crate) fn is_part(&self) -> bool {
+        self.part.get().is_some()
     }
 }
 

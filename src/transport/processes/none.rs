@@ -26,6 +26,10 @@ impl Fabric {
         false
     }
 
+    pub(crate) fn has_far(&self) -> bool {
+        false
+    }
+
     pub(crate) fn process_of(&self, _: Rank) -> usize {
         0
     }
@@ -132,6 +136,10 @@ impl Fabric {
 impl CommShared {
     #[inline(always)]
     pub(crate) fn spans(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn is_part(&self) -> bool {
         false
     }
 }
