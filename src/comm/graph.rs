@@ -311,12 +311,10 @@ impl InCall<'_> {
 
     fn differing_ends(&self, odd: &Disagreement, all: &[Edges]) -> Mismatch {
         let [from, to] = [odd.from, odd.to].map(|rank| self.comm.world_rank(rank));
-        let called = |rank: Rank, text: String| {
-            Called {
-                rank: self.comm.world_rank(rank),
-                call: text,
-                site: Some(all[rank].line),
-            }
+        let called = |rank: Rank, text: String| Called {
+            rank: self.comm.world_rank(rank),
+            call: text,
+            site: Some(all[rank].line),
         };
         Mismatch {
             calls: vec![

@@ -49,14 +49,14 @@ impl SourceLine {
 
 /// The name of a file, for good.
 fn kept(file: &str) -> &'static str {
-        static FILES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
-        let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = files.get(file).copied();
-        known.unwrap_or_else(|| {
-            let kept: &'static str = String::leak(file.to_owned());
-            files.insert(kept);
-            kept
-        })
+    static FILES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = files.get(file).copied();
+    known.unwrap_or_else(|| {
+        let kept: &'static str = String::leak(file.to_owned());
+        files.insert(kept);
+        kept
+    })
 }
 
 impl From<Site> for SourceLine {

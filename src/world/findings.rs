@@ -96,7 +96,10 @@ impl Findings {
         let mut findings = Findings {
             culprit,
             deadlocks: deadlocks(fabric),
-            mismatch: comms.iter().find_map(noticed).or_else(|| elsewhere(outcomes.ranks(), fabric)),
+            mismatch: comms
+                .iter()
+                .find_map(noticed)
+                .or_else(|| elsewhere(outcomes.ranks(), fabric)),
             lost,
             unfinished: unfinished(outcomes, fabric),
             placement,

@@ -69,10 +69,7 @@ impl Fabric {
             let calls = self.records_of(rank, comm.context).into_iter();
             calls.map(move |(number, call)| (number, rank, call))
         };
-        compare_records(
-            &Group::of(comm),
-            comm.members.iter().flat_map(of).collect(),
-        )
+        compare_records(&Group::of(comm), comm.members.iter().flat_map(of).collect())
     }
 
     /// The mismatch on a communicator whose ranks have all ended and did not take part in the same calls at the cells:
@@ -131,7 +128,10 @@ impl Fabric {
     pub(crate) fn to_come(&self, comm: &CommShared, number: u32) -> Vec<Rank> {
         let comes =
             |rank: &Rank| !self.is_over(*rank) && !self.has_passed(*rank, comm.context, number);
-        let known = comm.members.iter().filter(|rank| self.knows_calls_of(*rank));
+        let known = comm
+            .members
+            .iter()
+            .filter(|rank| self.knows_calls_of(*rank));
         known.filter(comes).collect()
     }
 
@@ -139,7 +139,11 @@ impl Fabric {
     fn missed_call(&self, comm: &CommShared, number: u32) -> Missed {
         let context = comm.context;
         let (mut made, mut without) = (Vec::new(), Vec::new());
-        for rank in comm.members.iter().filter(|rank| self.knows_calls_of(*rank)) {
+        for rank in comm
+            .members
+            .iter()
+            .filter(|rank| self.knows_calls_of(*rank))
+        {
             if let Some(call) = self.record_of(rank, context, number) {
                 made.push((rank, call));
             } else if !self.has_passed(rank, context, number) && self.has_returned(rank) {

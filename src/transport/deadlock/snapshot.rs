@@ -24,7 +24,11 @@ fn ranks_of(nodes: &StartedNodes, some: Vec<usize>) -> Vec<Rank> {
 }
 
 /// The ranks of the nodes of a cycle, if all of them are stuck, each once in a row.
-pub(in crate::transport) fn ranks_around(nodes: &StartedNodes, cycle: Vec<usize>, stuck: &[Rank]) -> Vec<Rank> {
+pub(in crate::transport) fn ranks_around(
+    nodes: &StartedNodes,
+    cycle: Vec<usize>,
+    stuck: &[Rank],
+) -> Vec<Rank> {
     let mut around: Vec<Rank> = cycle.into_iter().map(|node| nodes.rank(node)).collect();
     around.dedup();
     if around.len() > 1 && around.first() == around.last() {

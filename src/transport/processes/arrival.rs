@@ -83,7 +83,13 @@ impl Far {
         }
     }
 
-    pub(super) fn take(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, it: Contents<'_>) {
+    pub(super) fn take(
+        &self,
+        fabric: Option<&Fabric>,
+        from: usize,
+        envelope: &Envelope,
+        it: Contents<'_>,
+    ) {
         let note = || it.1.as_ref().map_or(it.0, Message::bytes);
         match envelope.kind {
             Kind::End => self.take_end(fabric, note()),

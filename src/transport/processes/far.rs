@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::notes::{End, Hello, Writer};
 use super::held::Held;
+use super::notes::{End, Hello, Writer};
 use super::page::Row;
 use super::questions::Questions;
 use super::receipts::Receipts;

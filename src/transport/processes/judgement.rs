@@ -82,9 +82,12 @@ impl<'p> Case<'p> {
         let concerned = groups
             .iter()
             .filter(|group| inside.iter().any(|rank| group.members.contains(*rank)));
-        let (group, found) =
-            concerned.clone().find_map(|group| Some((group, self.compared(group)?)))?;
-        let told = inside.into_iter().filter(|rank| group.members.contains(*rank));
+        let (group, found) = concerned
+            .clone()
+            .find_map(|group| Some((group, self.compared(group)?)))?;
+        let told = inside
+            .into_iter()
+            .filter(|rank| group.members.contains(*rank));
         Some(Sentence {
             cause: Cause::Mismatch(Arc::new(found)),
             ranks: told.collect(),

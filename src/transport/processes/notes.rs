@@ -139,7 +139,10 @@ impl Reader<'_> {
     }
 
     /// As many values as the number before them says.
-    pub(super) fn list<V>(&mut self, mut value: impl FnMut(&mut Self) -> Option<V>) -> Option<Vec<V>> {
+    pub(super) fn list<V>(
+        &mut self,
+        mut value: impl FnMut(&mut Self) -> Option<V>,
+    ) -> Option<Vec<V>> {
         let count = self.number()?;
         (0..count).map(|_| value(self)).collect()
     }

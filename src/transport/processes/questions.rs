@@ -118,7 +118,10 @@ impl Far {
     fn found(&self) -> Option<Option<Arc<Mismatch>>> {
         let found = self.questions.found.lock();
         let live = self.live();
-        let said = found.iter().zip(live).all(|(one, live)| one.is_some() || !live);
+        let said = found
+            .iter()
+            .zip(live)
+            .all(|(one, live)| one.is_some() || !live);
         said.then(|| found.iter().flatten().flatten().next().cloned())
     }
 

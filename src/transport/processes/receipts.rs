@@ -56,7 +56,9 @@ impl Receipts {
 
     /// The messages that near senders have revoked: the processes and numbers.
     pub(super) fn revoked(&mut self) -> Vec<(usize, u32)> {
-        let over = self.awaited.extract_if(|_, (.., receipt)| receipt.is_revoked());
+        let over = self
+            .awaited
+            .extract_if(|_, (.., receipt)| receipt.is_revoked());
         over.map(|(number, (_, process, _))| (process, number))
             .collect()
     }
@@ -66,9 +68,7 @@ impl Receipts {
         let is = |owed: &(usize, u32, Arc<Receipt>)| (owed.0, owed.1) == (process, number);
         let place = self.owed.iter().position(is);
         let revoked = place.filter(|place| self.owed[*place].2.revoke());
-        revoked
-            .map(|place| self.owed.swap_remove(place))
-            .is_some()
+        revoked.map(|place| self.owed.swap_remove(place)).is_some()
     }
 
     /// Whether a message was received and its sender was not told.

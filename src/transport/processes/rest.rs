@@ -122,7 +122,8 @@ impl Far {
     /// This process was at rest: tells the others what silence needs.
     fn rest(&self, rest: Rest) {
         let says = self.silence.lock().rest(rest, &self.live());
-        says.iter().for_each(|(to, say)| self.tell_silence(*to, say));
+        says.iter()
+            .for_each(|(to, say)| self.tell_silence(*to, say));
     }
 
     /// The same where the world has not started: no rank of this process has called anything.

@@ -222,7 +222,10 @@ impl Known {
         self.before.clear();
         self.fresh = self.counts.iter().flatten().any(|(of, _)| *of == round);
         if nothing {
-            self.counts.iter_mut().flatten().for_each(|(of, _)| *of = round);
+            self.counts
+                .iter_mut()
+                .flatten()
+                .for_each(|(of, _)| *of = round);
         }
     }
 
