@@ -618,7 +618,7 @@ fn found(report: &Report<()>) -> &Mismatch {
 }
 
 fn calls(found: &Mismatch) -> Vec<(Rank, &str, u32)> {
-    let line = |site: Option<rankfold::error::Site>| site.map_or(0, |site| site.line());
+    let line = |site: Option<rankfold::error::SourceLine>| site.map_or(0, |site| site.line());
     let calls = found.calls.iter();
     calls
         .map(|it| (it.rank, &it.call[..], line(it.site)))

@@ -6,6 +6,8 @@
 mod programs;
 #[path = "spread/random_programs.rs"]
 mod random_programs;
+#[path = "spread/reports.rs"]
+mod reports;
 mod support;
 
 use std::env;
@@ -159,6 +161,16 @@ fn a_rank_that_ends_fails_those_that_need_it_in_every_process() {
 #[test]
 fn a_deadlock_of_ranks_in_several_processes_is_found() {
     everywhere("deadlocks", &[(2, 1), (2, 2), (3, 1)]);
+}
+
+#[test]
+fn a_deadlock_is_one_report_with_all_ranks_in_every_process() {
+    everywhere("reports_of_deadlocks", &[(2, 1), (2, 2), (3, 1), (3, 2)]);
+}
+
+#[test]
+fn a_mismatch_names_the_odd_rank_in_every_process() {
+    everywhere("reports_of_mismatches", &[(2, 1), (2, 2), (3, 1)]);
 }
 
 #[test]

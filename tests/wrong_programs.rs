@@ -8,7 +8,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
-use rankfold::error::{Deadlock, Mismatch, Site};
+use rankfold::error::{Deadlock, Mismatch, SourceLine};
 use rankfold::topology::Topology;
 use rankfold::{
     Comm, Error, ErrorKind, Order, Outcome, Rank, Report, Result, Source, Tag, World, WorldError,
@@ -30,7 +30,8 @@ impl Lines {
     }
 
     /// Returns whether `site` is what `rank` noted.
-    fn is(&self, rank: Rank, site: Site) -> bool {
+    fn is(&self, rank: Rank, site: impl Into<SourceLine>) -> bool {
+        let site = site.into();
         site.file().ends_with("wrong_programs.rs")
             && site.line() == self.0[rank].load(Ordering::Relaxed)
     }
@@ -300,7 +301,10 @@ fn a_rank_is_missing_in_a_barrier() {
     each(2, program, |run| {
         // A rank that is late to the barrier is not in the knot, and gets its report.
         let knot = run.knot(&[0, run.ranks - 1], all(run));
-        assert_eq!(knot.cycle, [0, run.ranks - 1], "{}: {knot}", run.case);
+        // In levels the ranks wait for their leader, and that one for others.
+        let ends = [0, run.ranks - 1];
+        let has_ends = ends.iter().all(|rank| knot.cycle.contains(rank));
+        assert!(has_ends, "{}: {knot}", run.case);
     });
 }
 

@@ -153,6 +153,12 @@ impl Comm {
         };
         let waited = port.wait(&reason, received);
         // If it can no longer be retracted, it was received at the last moment.
-        waited.or_else(|error| if receipt.revoke() { Err(error) } else { Ok(()) })
+        waited.or_else(|error| match receipt.revoke() {
+            true => {
+                self.fabric().tell_revoked();
+                Err(error)
+            }
+            false => Ok(()),
+        })
     }
 }

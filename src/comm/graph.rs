@@ -10,7 +10,7 @@ use super::rounds::Leg;
 use super::values::append;
 use crate::Rank;
 use crate::engine::call::InCall;
-use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
+use crate::error::{Called, Error, ErrorKind, Mismatch, Result, SourceLine};
 use crate::sort;
 use crate::transport::CommShared;
 use crate::transport::communicator::call::{Call, Detail, Verb};
@@ -154,7 +154,7 @@ impl Comm {
         let edges = Edges {
             sources: sources.into(),
             destinations: destinations.into(),
-            line: CallLine::Here(site),
+            line: site.into(),
         };
         let checked = self.check_edges(&edges);
         let made = self.collective(call, || checked, |inside| inside.make_graph(edges))?;
@@ -181,22 +181,13 @@ impl Comm {
 struct Edges {
     sources: Box<[Rank]>,
     destinations: Box<[Rank]>,
-    line: CallLine,
-}
-
-/// The line of a call, as text if it is that of a rank of another process.
-enum CallLine {
-    Here(Site),
-    Elsewhere(String),
+    line: SourceLine,
 }
 
 impl Edges {
     /// The edges as numbers, the sources and how many they are first, and then the line.
     fn numbers(&self) -> Vec<i64> {
-        let line = match &self.line {
-            CallLine::Here(site) => site.to_string(),
-            CallLine::Elsewhere(line) => line.clone(),
-        };
+        let line = self.line.to_string();
         let lengths = [self.sources.len(), self.destinations.len()];
         let ends = self.sources.iter().chain(&self.destinations).copied();
         let numbers = lengths.into_iter().chain(ends).map(|number| number as i64);
@@ -209,11 +200,11 @@ impl Edges {
         let (sources, rest) = rest.split_at_checked(lengths[0] as usize)?;
         let (destinations, line) = rest.split_at_checked(lengths[1] as usize)?;
         let ranks = |ends: &[i64]| ends.iter().map(|rank| *rank as Rank).collect();
-        let line = line.iter().map(|byte| *byte as u8).collect();
+        let line: Vec<u8> = line.iter().map(|byte| *byte as u8).collect();
         Some(Edges {
             sources: ranks(sources),
             destinations: ranks(destinations),
-            line: CallLine::Elsewhere(String::from_utf8(line).ok()?),
+            line: SourceLine::elsewhere(str::from_utf8(&line).ok()?)?,
         })
     }
 }
@@ -320,16 +311,10 @@ impl InCall<'_> {
 
     fn differing_ends(&self, odd: &Disagreement, all: &[Edges]) -> Mismatch {
         let [from, to] = [odd.from, odd.to].map(|rank| self.comm.world_rank(rank));
-        let called = |rank: Rank, text: String| {
-            let (call, site) = match &all[rank].line {
-                CallLine::Here(site) => (text, Some(*site)),
-                CallLine::Elsewhere(line) => (format!("{text} at {line}"), None),
-            };
-            Called {
-                rank: self.comm.world_rank(rank),
-                call,
-                site,
-            }
+        let called = |rank: Rank, text: String| Called {
+            rank: self.comm.world_rank(rank),
+            call: text,
+            site: Some(all[rank].line),
         };
         Mismatch {
             calls: vec![
@@ -415,7 +400,7 @@ mod tests {
         let of = |&(sources, destinations): &(&[Rank], &[Rank])| Edges {
             sources: sources.into(),
             destinations: destinations.into(),
-            line: CallLine::Here(Location::caller()),
+            line: Location::caller().into(),
         };
         edges.iter().map(of).collect()
     }

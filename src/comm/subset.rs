@@ -142,7 +142,7 @@ impl Comm {
         let called = |it: &Caller| Called {
             rank: self.world_rank(it.rank),
             call: text(&it.list),
-            site: Some(it.site),
+            site: Some(it.site.into()),
         };
         Mismatch {
             calls: callers.iter().map(called).collect(),

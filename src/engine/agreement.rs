@@ -72,7 +72,7 @@ impl InCall<'_> {
             calls.push(Called {
                 rank: world,
                 call: format!("{call}{steps}"),
-                site: Some(call.site),
+                site: Some(call.site.into()),
             });
         }
         let comm = self.comm.shared.name();

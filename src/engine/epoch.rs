@@ -29,7 +29,7 @@ impl InCall<'_> {
             Called {
                 rank: world,
                 call: call.map_or_else(|| "another call".into(), |call| call.to_string()),
-                site: call.map(|call| call.site),
+                site: call.map(|call| call.site.into()),
             }
         };
         let pair = || Mismatch {

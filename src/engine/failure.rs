@@ -11,6 +11,7 @@ use crate::transport::CommShared;
 use crate::transport::communicator::call::Call;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::mismatch::Compared;
+use crate::transport::deadlock::record::Record;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Label;
@@ -21,6 +22,8 @@ use crate::transport::progress::wait::Reason;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// Initial time before it looks again.
 const SLICE: Duration = Duration::from_millis(1);
+/// The time between two looks from which the waits of ranks in other processes are believed.
+const SETTLED: Duration = Duration::from_millis(16);
 
 impl Comm {
     /// Breaks the communicator after a call has failed, so that all other calls on it fail too.
@@ -50,12 +53,18 @@ impl InCall<'_> {
     /// this call, or end, or wait for something that never comes.
     fn blaming_the_odd(&self, error: Error) -> Error {
         let shared = &self.comm.shared;
+        // Most ranks of a part may be few ranks of the whole communicator, whose call compares all.
+        if shared.is_part() {
+            return error;
+        }
         let gone = match error.kind() {
+            ErrorKind::Mismatch(_) if shared.spans() => None,
             ErrorKind::Mismatch(found) if found.odd.is_empty() => None,
             ErrorKind::RankGone { rank, why, .. } if *why == Gone::Returned => Some(*rank),
             _ => return error,
         };
         if shared.cause.get().is_none() {
+            self.ask_far();
             self.await_records(gone);
         }
         // The rank that broke it has waited for the records too.
@@ -80,7 +89,7 @@ impl InCall<'_> {
     fn far_ahead(&self, gone: Rank) -> Option<Mismatch> {
         let (fabric, context) = (self.comm.fabric(), self.comm.shared.context);
         let differs = fabric.has_passed(gone, context, self.number)
-            && fabric.call_of(gone, context, self.number).is_none()
+            && fabric.record_of(gone, context, self.number).is_none()
             && !fabric.open_registry().is_followed(gone);
         differs.then(|| self.against(gone, "", "another call, many calls ago".into()))
     }
@@ -95,8 +104,10 @@ impl InCall<'_> {
             let Some(found) = self.differing(gone) else {
                 return;
             };
-            // Those that wait for this rank do not come.
-            if found.awaited.is_empty() || !fabric.may_come(me, &found.awaited) {
+            // Those that wait for this rank do not come. What others said of their waits is believed after a while, in
+            // which messages to them arrive.
+            let is_young = slice < SETTLED && self.comm.shared.spans();
+            if found.awaited.is_empty() || !is_young && !fabric.may_come(me, &found.awaited) {
                 return;
             }
             match self.await_some(&found, Instant::now() + slice.min(patience)) {
@@ -105,6 +116,14 @@ impl InCall<'_> {
                 Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => slice *= 2,
                 Err(_) => return,
             }
+            self.ask_far();
+        }
+    }
+
+    /// Asks other processes for the records of their ranks, if members are there.
+    fn ask_far(&self) {
+        if self.comm.shared.spans() {
+            self.comm.core.port.ask_far();
         }
     }
 
@@ -132,6 +151,7 @@ impl InCall<'_> {
 
     /// The mismatch proved by a packet of another call.
     pub(crate) fn strange(&self, packet: &Packet) -> Error {
+        self.ask_far();
         let fabric = self.comm.fabric();
         let first = self.number.min(packet.head.tag());
         let compared = fabric.compare_back(&self.comm.shared, first);
@@ -162,6 +182,7 @@ impl InCall<'_> {
 
     /// The mismatch of a message of this call whose length differs from this rank's schedule.
     pub(crate) fn unequal(&self, packet: &Packet, count: usize) -> Error {
+        self.ask_far();
         self.received().unequal(packet, count)
     }
 
@@ -192,7 +213,8 @@ impl Received<'_> {
     pub(crate) fn unequal(&self, packet: &Packet, count: usize) -> Error {
         let source = packet.source();
         let awaits = format!(" awaits {count} elements from rank {source}");
-        let theirs = self.record_of(source).unwrap_or(*self.call);
+        let record = self.record_of(source);
+        let theirs = record.map_or_else(|| self.call.to_string(), |it| it.call.to_string());
         let theirs = format!("{theirs} sends {}", packet.contents());
         let found = self.against(source, &awaits, theirs);
         Error::new(ErrorKind::Mismatch(Arc::new(found)))
@@ -203,12 +225,12 @@ impl Received<'_> {
         let mine = Called {
             rank: self.port.me,
             call: format!("{}{mine}", self.call),
-            site: Some(self.call.site),
+            site: Some(self.call.site.into()),
         };
         let other = Called {
             rank: source,
             call: theirs,
-            site: self.record_of(source).map(|call| call.site),
+            site: self.record_of(source).map(|record| record.site),
         };
         Mismatch {
             calls: vec![mine, other],
@@ -218,10 +240,9 @@ impl Received<'_> {
     }
 
     /// The record of world rank `rank` for its call of this number.
-    fn record_of(&self, rank: Rank) -> Option<Call> {
-        self.port
-            .fabric
-            .call_of(rank, self.comm.context, self.number)
+    fn record_of(&self, rank: Rank) -> Option<Record> {
+        let fabric = &self.port.fabric;
+        fabric.record_of(rank, self.comm.context, self.number)
     }
 
     /// The calls of this number or before it that differ; if a rank is `missed` that returned, also this call, if most

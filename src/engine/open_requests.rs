@@ -87,7 +87,11 @@ impl Core {
         self.close(state);
         match &state.direction {
             Direction::Send { receipt, .. } => {
-                receipt.as_ref().is_some_and(|receipt| receipt.revoke())
+                let revoked = receipt.as_ref().is_some_and(|receipt| receipt.revoke());
+                if revoked {
+                    self.port.fabric.tell_revoked();
+                }
+                revoked
             }
             Direction::Receive { slot, .. } => {
                 self.port.inbox().unpost(slot, &*self.port.fabric);

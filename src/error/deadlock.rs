@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::rows::{Row, Site, table};
+use super::rows::{Row, SourceLine, table};
 use crate::Rank;
 
 /// A deadlock: ranks that wait for each other, so that none of them can ever proceed.
@@ -33,7 +33,7 @@ pub struct Stuck {
     /// The call that it is in, as printed.
     pub call: String,
     /// The line of that call.
-    pub site: Site,
+    pub site: SourceLine,
     /// The communicator of the call, such as `dup of world at src/main.rs:7:20`; `None` for the world.
     pub comm: Option<Arc<str>>,
     /// The ranks or events that it waits for, unless it is part of the cycle.

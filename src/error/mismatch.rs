@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::rows::{Row, Site, on, table};
+use super::rows::{Row, SourceLine, on, table};
 use crate::Rank;
 
 /// Collective calls of one communicator that do not match.
@@ -25,7 +25,7 @@ pub struct Called {
     /// The collective with its root, length, type and operator, as printed.
     pub call: String,
     /// The line of that call; `None` if the rank is too many calls ahead to tell.
-    pub site: Option<Site>,
+    pub site: Option<SourceLine>,
 }
 
 impl fmt::Display for Mismatch {

@@ -14,8 +14,8 @@ pub(crate) use cause::Cause;
 pub use deadlock::{Deadlock, Stuck};
 pub use kind::{ErrorKind, Gone};
 pub use mismatch::{Called, Mismatch};
-pub use rows::Site;
 pub(crate) use rows::on;
+pub use rows::{Site, SourceLine};
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,12 +1,85 @@
 //! Where a rank is, as one row of a table: its call, its source line and its communicator.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::Location;
+use std::sync::{Mutex, PoisonError};
 
 use crate::Rank;
 
 /// A line of the caller's program.
 pub type Site = &'static Location<'static>;
+
+/// A line of the program as reports name it: in this process or in another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SourceLine {
+    file: &'static str,
+    line: u32,
+    column: u32,
+}
+
+impl SourceLine {
+    /// The file, as the compiler was told of it.
+    pub fn file(&self) -> &'static str {
+        self.file
+    }
+
+    /// The number of the line, from 1.
+    pub fn line(&self) -> u32 {
+        self.line
+    }
+
+    /// The column, from 1.
+    pub fn column(&self) -> u32 {
+        self.column
+    }
+
+    /// A line of another process, by what it prints. The name of each file is kept for good, once.
+    pub(crate) fn elsewhere(printed: &str) -> Option<SourceLine> {
+        let mut parts = printed.rsplitn(3, ':');
+        let mut number = || parts.next()?.parse().ok();
+        let (column, line) = (number()?, number()?);
+        Some(SourceLine {
+            file: kept(parts.next()?),
+            line,
+            column,
+        })
+    }
+}
+
+/// The name of a file, for good.
+fn kept(file: &str) -> &'static str {
+    static FILES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let known = files.get(file).copied();
+    known.unwrap_or_else(|| {
+        let kept: &'static str = String::leak(file.to_owned());
+        files.insert(kept);
+        kept
+    })
+}
+
+impl From<Site> for SourceLine {
+    fn from(site: Site) -> Self {
+        SourceLine {
+            file: site.file(),
+            line: site.line(),
+            column: site.column(),
+        }
+    }
+}
+
+impl fmt::Display for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file, self.line, self.column)
+    }
+}
+
+impl fmt::Debug for SourceLine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
 
 /// The suffix that names the communicator of a call; empty for the world.
 pub(crate) fn on(comm: Option<&str>) -> String {
@@ -17,7 +90,7 @@ pub(crate) fn on(comm: Option<&str>) -> String {
 pub(super) struct Row<'a> {
     pub(super) rank: Rank,
     pub(super) call: &'a str,
-    pub(super) site: Option<Site>,
+    pub(super) site: Option<SourceLine>,
     pub(super) comm: Option<&'a str>,
     pub(super) note: Option<&'a str>,
 }

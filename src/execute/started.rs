@@ -166,7 +166,17 @@ impl Started {
         }
         match packet.count() == Some(count) {
             true => Ok(()),
-            false => Err(self.received(port).unequal(packet, count)),
+            false => {
+                self.ask_far(port);
+                Err(self.received(port).unequal(packet, count))
+            }
+        }
+    }
+
+    /// Asks other processes for the records of their ranks, if members are there.
+    fn ask_far(&self, port: &Port) {
+        if self.comm.spans() {
+            port.ask_far();
         }
     }
 
@@ -181,6 +191,7 @@ impl Started {
 
     /// The mismatch proved by a packet of another call.
     fn strange(&self, port: &Port, packet: &Packet) -> Error {
+        self.ask_far(port);
         let theirs = || format!("another call that sends {}", packet.contents());
         let against = || self.received(port).against(packet.source(), "", theirs());
         let compared = self.received(port).differing(false);
@@ -193,6 +204,9 @@ impl Started {
     fn without(&self, port: &Port, error: Error) -> Error {
         let returned =
             matches!(error.kind(), ErrorKind::RankGone { why, .. } if *why == Gone::Returned);
+        if returned {
+            self.ask_far(port);
+        }
         let compared = returned.then(|| self.received(port).differing(true));
         match compared.flatten().filter(|found| !found.is_open) {
             Some(found) => Error::new(ErrorKind::Mismatch(Arc::new(found.mismatch))),

@@ -96,7 +96,10 @@ impl Findings {
         let mut findings = Findings {
             culprit,
             deadlocks: deadlocks(fabric),
-            mismatch: comms.iter().find_map(noticed),
+            mismatch: comms
+                .iter()
+                .find_map(noticed)
+                .or_else(|| elsewhere(outcomes.ranks(), fabric)),
             lost,
             unfinished: unfinished(outcomes, fabric),
             placement,
@@ -115,6 +118,7 @@ impl Findings {
         if findings.mismatch.is_none() {
             findings.find_mismatch(outcomes, fabric, &comms, stray);
         }
+        findings.hear_of_mismatch(fabric);
         findings
     }
 
@@ -128,15 +132,33 @@ impl Findings {
     ) {
         let differing = || comms.iter().find_map(|comm| fabric.compare_all(comm));
         // A rank that returned early may only have made another call than the ranks that needed it.
-        let found = match self.returned_early(outcomes) {
+        let by_return = self.returned_early(outcomes);
+        let found = match by_return {
             true => differing().or(stray.filter(|found| !found.odd.is_empty())),
-            false => stray.filter(|_| outcomes.are_whole()),
+            // In other processes nothing is found of what was left there.
+            false if fabric.has_far() && stray_counts(comms) => differing().or(stray),
+            false => stray,
         };
+        let found = found.filter(|_| by_return || outcomes.are_whole());
         self.grounds.unnoticed = found.is_some();
         self.mismatch = found.map(Arc::new);
         if let Some(found) = &self.mismatch {
             self.culprit = found.odd.first().copied();
         }
+    }
+
+    /// Where ranks are in other processes, a mismatch that no rank noticed is one for all processes.
+    fn hear_of_mismatch(&mut self, fabric: &Fabric) {
+        let mine = self.mismatch.clone().filter(|_| self.grounds.unnoticed);
+        let found = fabric.found_anywhere(mine);
+        if self.mismatch.is_some() && !self.grounds.unnoticed {
+            return;
+        }
+        if let Some(found) = &found {
+            self.culprit = found.odd.first().copied();
+            self.grounds.unnoticed = true;
+        }
+        self.mismatch = found;
     }
 
     /// Whether the only fault is that a rank returned.
@@ -214,12 +236,27 @@ fn noticed(comm: &Arc<CommShared>) -> Option<Arc<Mismatch>> {
     }
 }
 
+/// Whether what is left of collectives says anything: not where a communicator is broken.
+fn stray_counts(comms: &[Arc<CommShared>]) -> bool {
+    comms.iter().all(|comm| comm.cause.get().is_none())
+}
+
+/// The mismatch by which ranks of other processes have failed, in a communicator without a rank here.
+fn elsewhere(ranks: usize, fabric: &Fabric) -> Option<Arc<Mismatch>> {
+    let registry = fabric.open_registry();
+    let mut far = (0..ranks).filter(|rank| fabric.is_far(*rank));
+    far.find_map(|rank| match &registry.end(rank)?.follows {
+        Some(Cause::Mismatch(mismatch)) => Some(mismatch.clone()),
+        _ => None,
+    })
+}
+
 /// The mismatch proved by a packet of a collective that was left behind, in a lane or in a cell: its receiver was in
 /// another call, or in none. In calls that tolerate ranks that have ended such packets are normal, and in communicators
 /// that are broken; so is one of a started call whose receiver made the same call and ended without waiting for it,
 /// because it dropped or cancelled the request.
 fn stray(fabric: &Fabric, comms: &[Arc<CommShared>], left: &[(Rank, Packet)]) -> Option<Mismatch> {
-    if comms.iter().any(|comm| comm.cause.get().is_some()) {
+    if !stray_counts(comms) {
         return None;
     }
     let agree = |context| {

@@ -10,7 +10,7 @@ use rankfold::{
     Comm, ErrorKind, Fault, Plain, Rank, Result, Source, Spread, Tag, World, WorldError, op,
 };
 
-use super::random_programs;
+use super::{random_programs, reports};
 
 /// A name, and what a process with this number of ranks runs.
 type Program = (&'static str, fn(usize));
@@ -23,6 +23,8 @@ pub const PROGRAMS: &[Program] = &[
     ("refusals", refusals),
     ("deaths", deaths),
     ("deadlocks", deadlocks),
+    ("reports_of_deadlocks", reports::deadlocks),
+    ("reports_of_mismatches", reports::mismatches),
     ("shares", shares),
     ("random_right", random_programs::right),
     ("random_wrong", random_programs::wrong),

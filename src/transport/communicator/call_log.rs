@@ -122,16 +122,21 @@ impl CallLog {
 
     /// The last calls on this communicator, with their numbers.
     pub(crate) fn last_of(&self, context: u32) -> Vec<(u32, Call)> {
+        let all = self.last().into_iter().filter(|(of, ..)| *of == context);
+        all.map(|(_, number, call)| (number, call)).collect()
+    }
+
+    /// The last calls, with the contexts of their communicators and their numbers.
+    pub(crate) fn last(&self) -> Vec<(u32, u32, Call)> {
         // Nothing is entered while the lock is held, so every word that is now visible refers to a known entry.
         let known = self.known.lock();
         let here = self.last.iter().filter_map(Logged::read);
-        let here = here.filter(|(_, of)| *of == context);
         // A word holds the low bits of its entry.
         let entry = |word: u64| {
             let oldest = known.next.saturating_sub(Self::ENTRIES as u64);
             (oldest..known.next).find(|entry| Self::word(*entry, word as u32) == word)
         };
-        here.filter_map(|(word, _)| Some((word as u32, known.call(entry(word)?)?)))
+        here.filter_map(|(word, of)| Some((of, word as u32, known.call(entry(word)?)?)))
             .collect()
     }
 

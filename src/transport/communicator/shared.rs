@@ -35,6 +35,9 @@ pub(crate) struct CommShared {
     /// If it spans processes: its parts, once they are needed.
     #[cfg(feature = "mpi")]
     pub(in crate::transport) parts: OnceLock<Box<crate::transport::processes::Parts>>,
+    /// Set if it is a part of one that does.
+    #[cfg(feature = "mpi")]
+    pub(in crate::transport) part: OnceLock<()>,
     /// The members' endpoints, in the same order.
     pub(in crate::transport) endpoints: Arc<[Arc<Endpoint>]>,
     pub gate: Gate,
@@ -82,6 +85,8 @@ impl CommShared {
             spans,
             #[cfg(feature = "mpi")]
             parts: OnceLock::new(),
+            #[cfg(feature = "mpi")]
+            part: OnceLock::new(),
             context,
             origin,
             endpoints,

@@ -220,43 +220,24 @@ impl Fabric {
         let rows = stuck
             .iter()
             .filter_map(|&rank| Some((rank, registry.entries[rank].wait.as_ref()?)));
+        let alone = registry.ended + 1 >= registry.entries.len();
         let row = |(rank, wait): (Rank, &Wait)| Stuck {
             rank,
             call: wait.call.clone(),
-            site: wait.site,
+            site: wait.site.into(),
             comm: wait.comm_name(),
-            note: (!cycle.contains(&rank)).then(|| self.note(registry, &wait.needs)),
+            note: (!cycle.contains(&rank)).then(|| wait.needs.note(alone)),
             needs_buffer: wait.needs_buffer,
-        };
-        let others = match self.is_silent() {
-            true => 0,
-            false => registry.entries.len() - stuck.len() - registry.ended,
         };
         let deadlock = Arc::new(Deadlock {
             stuck: rows.map(row).collect(),
-            others,
+            others: registry.entries.len() - stuck.len() - registry.ended,
             cycle: cycle.clone(),
             unreceived: None,
         });
         registry.deadlocks.push(deadlock.clone());
+        self.note_deadlock(&deadlock);
         Cause::Deadlock(deadlock)
-    }
-
-    /// The event that a rank outside the cycle waits for.
-    pub(in crate::transport) fn note(&self, registry: &Registry, needs: &Needs) -> String {
-        match needs {
-            Needs::One(one) => format!("waits for rank {one}"),
-            Needs::Any(_) if registry.ended + 1 >= registry.entries.len() => {
-                "every other rank has ended".into()
-            }
-            Needs::Any(_) => "no rank that could send will come".into(),
-            Needs::All(_)
-            | Needs::Gate(..)
-            | Needs::Shrink(..)
-            | Needs::Every(_)
-            | Needs::Either(_)
-            | Needs::Started(_) => "waits for ranks that will not come".into(),
-        }
     }
 
     /// Collective calls among the stuck ranks that do not match, with the ranks in that communicator.

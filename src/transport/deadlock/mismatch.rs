@@ -9,6 +9,7 @@ use crate::error::{Called, Gone, Mismatch};
 use crate::sort;
 use crate::transport::communicator::call::Call;
 use crate::transport::communicator::call_log::DEPTH;
+use crate::transport::deadlock::record::{Group, Record};
 use crate::transport::memory::stamp::{Stamp, agree};
 use crate::transport::{CommShared, Fabric};
 
@@ -29,16 +30,16 @@ impl Fabric {
 
     /// Whether `rank` has made collectives of this communicator after this one.
     pub(crate) fn has_passed(&self, rank: Rank, context: u32, number: u32) -> bool {
-        let calls = self.endpoints[rank].log.last_of(context);
+        let calls = self.records_of(rank, context);
         calls.iter().any(|(later, _)| is_later(*later, number))
     }
 
     /// The calls that the ranks made as collective `number`, if they do not agree.
     pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Compared> {
         let mut awaited = self.to_come(comm, number);
-        let call = |rank: Rank| Some((rank, self.call_of(rank, comm.context, number)?));
+        let call = |rank: Rank| Some((rank, self.record_of(rank, comm.context, number)?));
         let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
-        let mismatch = differing(comm, &calls)?;
+        let mismatch = differing(&Group::of(comm), &calls)?;
         let known = |rank: &Rank| calls.iter().any(|(other, _)| other == rank);
         awaited.retain(|rank| mismatch.odd.is_empty() && !known(rank));
         let is_open = false;
@@ -65,18 +66,10 @@ impl Fabric {
     /// The same for all collectives on record, after the ranks have ended.
     pub(crate) fn compare_all(&self, comm: &CommShared) -> Option<Mismatch> {
         let of = |rank: Rank| {
-            let calls = self.endpoints[rank].log.last_of(comm.context).into_iter();
+            let calls = self.records_of(rank, comm.context).into_iter();
             calls.map(move |(number, call)| (number, rank, call))
         };
-        let mut calls: Vec<_> = comm.members.iter().flat_map(of).collect();
-        // Stable: the members keep their order.
-        sort::by_numbers(&mut calls, |(number, ..)| [*number as usize]);
-        let same = |one: &(u32, Rank, Call), other: &(u32, Rank, Call)| one.0 == other.0;
-        let all = calls.chunk_by(same).filter_map(|calls| {
-            let calls: Vec<_> = calls.iter().map(|(_, rank, call)| (*rank, *call)).collect();
-            differing(comm, &calls)
-        });
-        named_first(all, |mismatch| mismatch)
+        compare_records(&Group::of(comm), comm.members.iter().flat_map(of).collect())
     }
 
     /// The mismatch on a communicator whose ranks have all ended and did not take part in the same calls at the cells:
@@ -103,7 +96,7 @@ impl Fabric {
     pub(crate) fn stray_call(&self, rank: Rank, context: u32, number: u32) -> Option<Mismatch> {
         let comms = self.comms();
         let comm = comms.iter().find(|comm| comm.context == context)?;
-        let call = self.call_of(rank, context, number)?;
+        let call = self.record_of(rank, context, number)?;
         if call.tolerant {
             return None;
         }
@@ -134,18 +127,24 @@ impl Fabric {
     /// meanwhile and ends is on record then.
     pub(crate) fn to_come(&self, comm: &CommShared, number: u32) -> Vec<Rank> {
         let comes =
-            |rank: &Rank| self.is_there(*rank) && !self.has_passed(*rank, comm.context, number);
-        let near = comm.members.iter().filter(|rank| !self.is_far(*rank));
-        near.filter(comes).collect()
+            |rank: &Rank| !self.is_over(*rank) && !self.has_passed(*rank, comm.context, number);
+        let known = comm
+            .members
+            .iter()
+            .filter(|rank| self.knows_calls_of(*rank));
+        known.filter(comes).collect()
     }
 
     /// Every member's call of this number, and the members that have returned without one.
     fn missed_call(&self, comm: &CommShared, number: u32) -> Missed {
         let context = comm.context;
         let (mut made, mut without) = (Vec::new(), Vec::new());
-        // What far ranks have called is not known here.
-        for rank in comm.members.iter().filter(|rank| !self.is_far(*rank)) {
-            if let Some(call) = self.call_of(rank, context, number) {
+        for rank in comm
+            .members
+            .iter()
+            .filter(|rank| self.knows_calls_of(*rank))
+        {
+            if let Some(call) = self.record_of(rank, context, number) {
                 made.push((rank, call));
             } else if !self.has_passed(rank, context, number) && self.has_returned(rank) {
                 without.push(rank);
@@ -156,6 +155,9 @@ impl Fabric {
 
     /// Whether a rank has returned, and not because others failed.
     fn has_returned(&self, rank: Rank) -> bool {
+        if !self.is_over(rank) {
+            return false;
+        }
         let registry = self.open_registry();
         registry
             .end(rank)
@@ -165,7 +167,7 @@ impl Fabric {
 
 /// The members that made a call, and those that have returned without it.
 struct Missed {
-    made: Vec<(Rank, Call)>,
+    made: Vec<(Rank, Record)>,
     without: Vec<Rank>,
 }
 
@@ -230,39 +232,52 @@ fn is_later(number: u32, than: u32) -> bool {
     number.wrapping_sub(than).cast_signed() > 0
 }
 
+/// The first of these calls of members, with their numbers, that differ. One that names the odd ranks takes precedence
+/// over one that does not.
+pub(in crate::transport) fn compare_records(
+    group: &Group,
+    mut calls: Vec<(u32, Rank, Record)>,
+) -> Option<Mismatch> {
+    // Stable: the members keep their order.
+    sort::by_numbers(&mut calls, |(number, ..)| [*number as usize]);
+    let same = |one: &(u32, Rank, Record), other: &(u32, Rank, Record)| one.0 == other.0;
+    let all = calls.chunk_by(same).filter_map(|calls| {
+        let calls = calls.iter().map(|(_, rank, call)| (*rank, call.clone()));
+        differing(group, &calls.collect::<Vec<_>>())
+    });
+    named_first(all, |mismatch| mismatch)
+}
+
 /// The calls of members under one number, if they are not all the same.
-fn differing(comm: &CommShared, calls: &[(Rank, Call)]) -> Option<Mismatch> {
-    let prints: Vec<u32> = calls
-        .iter()
-        .map(|(_, call)| call.digest().print(0, 0))
-        .collect();
+fn differing(group: &Group, calls: &[(Rank, Record)]) -> Option<Mismatch> {
+    let prints: Vec<u32> = calls.iter().map(|(_, call)| call.print).collect();
     let first = prints.first()?;
     if prints.iter().all(|print| print == first) {
         return None;
     }
     let votes = |print: u32| prints.iter().filter(|&&other| other == print).count();
     // A majority of all ranks, not only of those that have arrived: later ones may outvote these.
-    let majority = (0..calls.len()).find(|&one| votes(prints[one]) * 2 > comm.members.size());
+    let majority = (0..calls.len()).find(|&one| votes(prints[one]) * 2 > group.members.size());
     let model = majority.unwrap_or(0);
     let differs = |place: usize| prints[place] != prints[model];
-    let row = |(place, (rank, call)): (usize, &(Rank, Call))| {
+    let row = |(place, (rank, call)): (usize, &(Rank, Record))| {
         // The difference is not in the text.
-        let alike = differs(place) && call.to_string() == calls[model].1.to_string();
-        called(*rank, call, if alike { call.unlike() } else { "" })
+        let alike = differs(place) && call.call == calls[model].1.call;
+        called(*rank, call, if alike { &call.unlike } else { "" })
     };
     let odd = (0..calls.len()).filter(|&place| majority.is_some() && differs(place));
     Some(Mismatch {
         calls: calls.iter().enumerate().map(row).collect(),
         odd: odd.map(|place| calls[place].0).collect(),
-        comm: comm.name(),
+        comm: group.name.clone(),
     })
 }
 
-fn called(rank: Rank, call: &Call, unlike: &str) -> Called {
+fn called(rank: Rank, record: &Record, unlike: &str) -> Called {
     Called {
         rank,
-        call: format!("{call}{unlike}"),
-        site: Some(call.site),
+        call: format!("{}{unlike}", record.call),
+        site: Some(record.site),
     }
 }
 

@@ -7,9 +7,10 @@ pub(crate) mod mismatch;
 mod numbers;
 pub(crate) mod past;
 pub(crate) mod picture;
+pub(crate) mod record;
 pub(crate) mod registry;
 pub(crate) mod scheduler;
-mod snapshot;
+pub(in crate::transport) mod snapshot;
 #[cfg(all(test, not(loom)))]
 mod started_model;
 pub(crate) mod wait_for_graph;

@@ -297,13 +297,11 @@ impl Registry {
         }
     }
 
-    /// Whether a rank sleeps until a time that its call has set, for a thread that is no rank, or in a wait that nothing
-    /// ends early.
+    /// Whether a rank sleeps until a time that its call has set, or for a thread that is no rank.
     #[cfg(feature = "mpi")]
     pub(in crate::transport) fn wakes_by_itself(&self, rank: Rank) -> bool {
-        let entry = &self.entries[rank];
         let by_itself = |wait: &Wait| wait.ends_by_itself || wait.needs.is_nothing();
-        entry.bound.is_some() || entry.wait.as_ref().is_some_and(by_itself)
+        self.entries[rank].wait.as_ref().is_some_and(by_itself)
     }
 
     pub(in crate::transport) fn living(&self) -> impl Iterator<Item = (Rank, &Wait)> {

@@ -24,7 +24,11 @@ fn ranks_of(nodes: &StartedNodes, some: Vec<usize>) -> Vec<Rank> {
 }
 
 /// The ranks of the nodes of a cycle, if all of them are stuck, each once in a row.
-fn ranks_around(nodes: &StartedNodes, cycle: Vec<usize>, stuck: &[Rank]) -> Vec<Rank> {
+pub(in crate::transport) fn ranks_around(
+    nodes: &StartedNodes,
+    cycle: Vec<usize>,
+    stuck: &[Rank],
+) -> Vec<Rank> {
     let mut around: Vec<Rank> = cycle.into_iter().map(|node| nodes.rank(node)).collect();
     around.dedup();
     if around.len() > 1 && around.first() == around.last() {
@@ -61,6 +65,19 @@ impl Fabric {
         let nodes = self.started_nodes(&registry);
         let resolved = resolved(&registry, &nodes);
         let mut states = self.states(&registry, &nodes, &resolved);
+        // What far ranks were last known to wait for: until they have ended they count as running elsewhere.
+        let far = self.far_needs();
+        for (rank, needs) in &far {
+            if matches!(states[*rank], State::Running) {
+                states[*rank] = State::Waiting(needs);
+            }
+        }
+        // One that has ended since then has calls that are not known yet.
+        for rank in ranks.iter().filter(|rank| !self.is_over(**rank)) {
+            if matches!(states[*rank], State::Ended) {
+                states[*rank] = State::Running;
+            }
+        }
         states[me] = State::Waiting(&needs);
         wait_for_graph::stuck(&states, registry.entries.len(), &[me]).is_none()
     }

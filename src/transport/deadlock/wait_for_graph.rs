@@ -61,6 +61,21 @@ impl Needs {
         }
     }
 
+    /// The event that a rank outside a cycle waits for; `alone` if every other rank has ended.
+    pub(in crate::transport) fn note(&self, alone: bool) -> String {
+        match self {
+            Needs::One(one) => format!("waits for rank {one}"),
+            Needs::Any(_) if alone => "every other rank has ended".into(),
+            Needs::Any(_) => "no rank that could send will come".into(),
+            Needs::All(_)
+            | Needs::Gate(..)
+            | Needs::Shrink(..)
+            | Needs::Every(_)
+            | Needs::Either(_)
+            | Needs::Started(_) => "waits for ranks that will not come".into(),
+        }
+    }
+
     /// Whether both wait at the same gate, or for the same shrink.
     fn meets(&self, other: &Needs) -> bool {
         match (self, other) {

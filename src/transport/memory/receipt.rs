@@ -53,6 +53,12 @@ impl Receipt {
         self.word.revoke(ONLY)
     }
 
+    /// Whether its sender has revoked it.
+    #[cfg(feature = "mpi")]
+    pub(in crate::transport) fn is_revoked(&self) -> bool {
+        self.word.is_revoked(ONLY)
+    }
+
     /// Whether the message can still be received; a hint, only [`accept`](Self::accept) decides.
     pub(in crate::transport) fn is_open(&self) -> bool {
         self.word.is_offered(ONLY)

@@ -1,7 +1,8 @@
 //! What becomes of what arrives from other processes.
 
 use super::far::Far;
-use super::notes::{End, Reader};
+use super::notes::Reader;
+use super::silence::Say;
 use super::wire::{self, Envelope, Kind};
 use crate::Rank;
 use crate::error::{Cause, Gone};
@@ -19,6 +20,7 @@ impl Far {
         };
         let polled = self.session.processes.poll(all, arrived);
         self.tell_received_later();
+        self.answer(fabric);
         if let Err(error) = polled {
             let why = Gone::Failed(format!("its process cannot be reached: {error}").into());
             for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
@@ -52,23 +54,48 @@ impl Far {
             // Of a world that is over.
             _ if envelope.world < self.world => {}
             Kind::Silence => {
-                if let Some(say) = Reader(contents).say() {
-                    self.silence.lock().hear(from, say);
+                let note = body.as_ref().map_or(contents, Message::bytes);
+                if let Some(say) = Reader(note).say() {
+                    self.hear(from, say);
                 }
             }
             _ => {
-                self.take(fabric, from, &envelope, (contents, body));
-                self.has_received();
+                if let Some(body) = self.held.hold(from, letter, body) {
+                    self.take(fabric, from, &envelope, (contents, body));
+                    self.has_received(from);
+                }
             }
         }
     }
 
-    fn take(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, it: Contents<'_>) {
+    /// Hears what a process says that is not counted.
+    fn hear(&self, from: usize, say: Say) {
+        match say {
+            Say::Look(question) => self.questions.ask(from, question),
+            Say::Seen { question, page } => self.questions.see(from, question, page),
+            Say::Found(found) => self.questions.find(from, found),
+            say => {
+                if matches!(say, Say::Page { .. }) {
+                    self.held.begin(from);
+                }
+                self.silence.lock().hear(from, say);
+            }
+        }
+    }
+
+    pub(super) fn take(
+        &self,
+        fabric: Option<&Fabric>,
+        from: usize,
+        envelope: &Envelope,
+        it: Contents<'_>,
+    ) {
         let note = || it.1.as_ref().map_or(it.0, Message::bytes);
         match envelope.kind {
             Kind::End => self.take_end(fabric, note()),
             Kind::Broken => self.take_broken(fabric, note()),
             Kind::Received(number) => self.take_received(fabric, number),
+            Kind::Revoked(number) => self.take_revoked(from, number),
             _ => self.deliver(fabric, from, envelope, it),
         }
     }
@@ -104,30 +131,12 @@ impl Far {
         let Some(end) = Reader(note).end().filter(|end| end.rank < self.ranks()) else {
             return;
         };
-        let mut silence = self.silence.lock();
-        silence.stuck |= end.silent;
-        if silence.stuck && !silence.told_ranks {
-            self.late.lock().push(end);
-            return;
-        }
-        drop(silence);
-        self.record_end(fabric, end);
-    }
-
-    /// The ranks here know that no rank can move, or have ended: records the ends that were heard of meanwhile.
-    pub(super) fn take_late_ends(&self, fabric: Option<&Fabric>) {
-        self.silence.lock().told_ranks = true;
-        let late = std::mem::take(&mut *self.late.lock());
-        late.into_iter()
-            .for_each(|end| self.record_end(fabric, end));
-    }
-
-    fn record_end(&self, fabric: Option<&Fabric>, end: End) {
         let rank = end.rank;
         if end.left {
             self.leaves_early(rank);
         }
         if let Some(fabric) = fabric {
+            fabric.open_registry().deadlocks.extend(end.deadlocks);
             fabric.record_end(rank, end.why, end.site, end.follows);
         }
         self.has_ended(rank);

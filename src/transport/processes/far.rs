@@ -7,13 +7,16 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
+use super::held::Held;
 use super::notes::{End, Hello, Writer};
+use super::page::Row;
+use super::questions::Questions;
 use super::receipts::Receipts;
 use super::session::{Nap, Session, session};
-use super::silence::{Count, Say, Silence};
+use super::silence::{Count, Silence};
 use super::wire::{self, Envelope, Kind};
 use crate::Rank;
-use crate::error::{Cause, Gone};
+use crate::error::{Cause, Deadlock, Gone};
 use crate::mpi::Launched;
 use crate::op::elements::Elements;
 use crate::transport::communicator::members::Members;
@@ -48,12 +51,16 @@ pub(crate) struct Far {
     /// Of all ranks: whether an injected fault has ended it early.
     left_early: Box<[AtomicBool]>,
     closed: AtomicBool,
-    /// Number of messages sent, and received; those about silence are not counted.
-    sent: AtomicU64,
-    received: AtomicU64,
+    /// By process: number of messages sent to it, and received; those about silence are not counted.
+    sent: Box<[AtomicU64]>,
+    received: Box<[AtomicU64]>,
     pub(super) silence: Mutex<Silence>,
-    /// Ends that were heard of after silence was proved, until the ranks here know that it was.
-    pub(super) late: Mutex<Vec<End>>,
+    /// The rows of the page that this process has told.
+    pub(super) judged: Mutex<Vec<Row>>,
+    pub(super) held: Held,
+    pub(super) questions: Questions,
+    /// The deadlocks that were found here, until other processes are told.
+    deadlocks: Mutex<Vec<Arc<Deadlock>>>,
 }
 
 impl Far {
@@ -85,10 +92,13 @@ impl Far {
             ended: (0..total).map(|_| AtomicBool::new(false)).collect(),
             left_early: (0..total).map(|_| AtomicBool::new(false)).collect(),
             closed: AtomicBool::new(false),
-            sent: AtomicU64::new(0),
-            received: AtomicU64::new(0),
+            sent: all.iter().map(|_| AtomicU64::new(0)).collect(),
+            received: all.iter().map(|_| AtomicU64::new(0)).collect(),
             silence: Mutex::new(Silence::new(me, all.len())),
-            late: Mutex::default(),
+            judged: Mutex::default(),
+            held: Held::new(all.len()),
+            questions: Questions::new(all.len()),
+            deadlocks: Mutex::default(),
         };
         Ok((Arc::new(far), all))
     }
@@ -137,8 +147,8 @@ impl Far {
     pub(super) fn send_elements(&self, to: Rank, head: Head, elements: Elements<'_>, kind: Kind) {
         match wire::envelope(kind, self.world, to, head, elements) {
             Some(envelope) => {
-                self.will_send();
                 let (to, head) = (self.process_of(to), envelope.bytes());
+                self.will_send(to);
                 self.session.processes.send(to, &head, elements.bytes());
                 self.tell_received_later();
             }
@@ -163,7 +173,7 @@ impl Far {
             why: why.clone(),
             site: site.cloned(),
             follows: follows.cloned(),
-            silent: self.silence.lock().stuck,
+            deadlocks: std::mem::take(&mut *self.deadlocks.lock()),
             left: self.has_left_early(rank),
         };
         self.tell(Kind::End, self.others(), Writer::default().end(&end));
@@ -183,11 +193,16 @@ impl Far {
         self.tell(Kind::Broken, processes.into_iter(), note);
     }
 
-    fn tell(&self, kind: Kind, to: impl Iterator<Item = usize>, note: Writer) {
+    /// Keeps a deadlock that was found here, for other processes to be told with the next end of a rank.
+    pub(super) fn note_deadlock(&self, deadlock: &Arc<Deadlock>) {
+        self.deadlocks.lock().push(deadlock.clone());
+    }
+
+    pub(super) fn tell(&self, kind: Kind, to: impl Iterator<Item = usize>, note: Writer) {
         let (head, note) = (Envelope::of_note(kind, self.world).bytes(), note.bytes());
         to.for_each(|process| {
             if kind != Kind::Silence {
-                self.will_send();
+                self.will_send(process);
             }
             self.session.processes.send(process, &head, &note);
         });
@@ -195,41 +210,39 @@ impl Far {
     }
 
     /// Counts a message that is about to be sent.
-    pub(super) fn will_send(&self) {
+    pub(super) fn will_send(&self, to: usize) {
         // Relaxed: read once this rank sleeps, under the lock under which it went to sleep.
-        self.sent.fetch_add(1, Ordering::Relaxed);
+        self.sent[to].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a message that was received, after it was delivered.
-    pub(super) fn has_received(&self) {
+    pub(super) fn has_received(&self, from: usize) {
         // Relaxed: as in `will_send`.
-        self.received.fetch_add(1, Ordering::Relaxed);
+        self.received[from].fetch_add(1, Ordering::Relaxed);
     }
 
     /// How many messages were sent and received. To be read where no near rank sends or takes in.
     pub(super) fn count(&self) -> Count {
         // Relaxed: as in `will_send`.
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
-        (read(&self.sent), read(&self.received))
+        let live = self.live();
+        let sum = |counts: &[AtomicU64]| {
+            let counts = counts.iter().zip(&live).filter(|(_, live)| **live);
+            counts.map(|(count, _)| read(count)).sum()
+        };
+        let mix = |hash: u64, live: &bool| hash.wrapping_mul(0x0100_0000_01b3) + u64::from(!live);
+        Count {
+            sent: sum(&self.sent),
+            received: sum(&self.received),
+            left: live.iter().fold(0, mix),
+        }
     }
 
-    /// This process was at rest with this count: tells the others what silence needs. Returns whether it is proved that
-    /// no rank can move.
-    pub(super) fn rest(&self, count: Count) -> bool {
-        let (to_first, to_all) = self.silence.lock().rest(count);
-        to_first.into_iter().for_each(|say| self.say(0, say));
-        if let Some(say) = to_all {
-            (0..self.process().1).for_each(|process| self.say(process, say));
-        }
-        self.silence.lock().stuck
-    }
-
-    fn say(&self, to: usize, say: Say) {
-        let (me, _) = self.process();
-        match to == me {
-            true => self.silence.lock().hear(me, say),
-            false => self.tell(Kind::Silence, [to].into_iter(), Writer::default().say(say)),
-        }
+    /// Whether each process has not left.
+    pub(super) fn live(&self) -> Vec<bool> {
+        let (_, processes) = self.process();
+        let live = |process| !self.session.has_left(process);
+        (0..processes).map(live).collect()
     }
 
     /// Notes that an injected fault ends a rank early, before its end is known.
@@ -303,14 +316,17 @@ impl Far {
         self.near
             .clone()
             .for_each(|rank| self.tell_end(rank, &why, None, None));
+        self.tell_last(fabric);
         let mut nap = Nap::default();
         // Relaxed: set by this thread, or read again.
         let all_ended = || self.ended.iter().all(|ended| ended.load(Ordering::Relaxed));
-        while !all_ended() || !self.session.processes.has_sent_all() {
+        while !all_ended() || !self.knows_last() || !self.session.processes.has_sent_all() {
             self.poll(fabric, true);
             // All near ranks have ended.
-            self.rest(self.count());
-            self.take_late_ends(fabric);
+            match fabric {
+                Some(fabric) => _ = fabric.silenced(None),
+                None => self.rest_without_ranks(),
+            }
             nap.pass();
         }
         self.adopted.lock().clear();
@@ -322,5 +338,6 @@ impl Drop for Far {
     /// A world that could not start is closed all the same: other processes wait for its ranks.
     fn drop(&mut self) {
         self.close(None);
+        self.tell_found(None);
     }
 }

@@ -7,8 +7,10 @@
 //! not ended counts as running: so failures reach the ranks that wait, and a deadlock of near ranks is found.
 //!
 //! - `session`: the processes, from the first world to the exit; `wire`: messages as bytes; `notes`: what processes tell
-//!   each other besides
-//! - `silence`: when no rank of any process can move
+//!   each other besides, with their `reports`
+//! - `silence`: when no rank of any process can move; `page`: what each process knows of its ranks then; `judgement`: what
+//!   the ranks are told by all pages; `rest`: when a process does so, and `held`: messages that wait until it has
+//! - `questions`: what a rank asks the other processes when calls do not match
 //! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
 //!   with far members; `parts`: the parts of such a communicator; `synchronous`: synchronous sends, and
 //!   `receipts`: those that are open
@@ -19,9 +21,15 @@
 
 mod arrival;
 mod far;
+mod held;
+mod judgement;
 mod notes;
+mod page;
 mod parts;
+mod questions;
 mod receipts;
+mod reports;
+mod rest;
 mod session;
 mod silence;
 mod spread_lanes;
@@ -39,11 +47,10 @@ pub(crate) use parts::Parts;
 use spread_lanes::SpreadLanes;
 
 use crate::Rank;
-use crate::error::{Cause, Error, Gone};
+use crate::error::{Cause, Deadlock, Error, Gone};
 use crate::op::elements::{Elements, Info};
 use crate::op::plain;
 use crate::transport::communicator::members::Members;
-use crate::transport::deadlock::registry::Registry;
 use crate::transport::lanes::lane::Lanes;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
@@ -73,6 +80,11 @@ impl Fabric {
             .is_some_and(|far| !far.near.contains(&rank))
     }
 
+    /// Whether there are ranks in other processes.
+    pub(crate) fn has_far(&self) -> bool {
+        self.far.is_some()
+    }
+
     /// This process, and how many there are.
     pub(crate) fn process(&self) -> (usize, usize) {
         self.far.as_ref().map_or((0, 1), |far| far.process())
@@ -96,43 +108,11 @@ impl Fabric {
         }
     }
 
-    /// A rank has gone to sleep. The error if no rank of any process can move any more: all that sleep here are told.
-    pub(in crate::transport) fn silenced(&self, me: Rank) -> Option<Error> {
-        let far = self.far.as_ref()?;
-        let count = self.count_at_rest(far, &self.open_registry())?;
-        // Not under the registry's lock: what arrives is taken in under the lock of MPI, and may open the registry.
-        if !far.rest(count) {
-            return None;
+    /// Keeps a deadlock of near ranks, for other processes to be told.
+    pub(in crate::transport) fn note_deadlock(&self, deadlock: &Arc<Deadlock>) {
+        if let Some(far) = &self.far {
+            far.note_deadlock(deadlock);
         }
-        let mut registry = self.open_registry();
-        // If another rank looks at this moment, this one finds it asleep later.
-        self.count_at_rest(far, &registry)?;
-        let asleep: Vec<Rank> = self
-            .near()
-            .filter(|rank| registry.end(*rank).is_none())
-            .collect();
-        let cause = self.deadlock(&mut registry, &asleep, Vec::new());
-        let error = self.sentence(&mut registry, me, (cause, asleep));
-        drop(registry);
-        far.take_late_ends(Some(self));
-        error
-    }
-
-    /// Whether it is proved that no rank of any process can move.
-    pub(in crate::transport) fn is_silent(&self) -> bool {
-        self.far
-            .as_ref()
-            .is_some_and(|far| far.silence.lock().stuck)
-    }
-
-    /// The count of this process, if all its ranks are at rest.
-    fn count_at_rest(&self, far: &Far, registry: &Registry) -> Option<silence::Count> {
-        let is_at_rest = |rank: Rank| {
-            let asleep = || self.endpoints[rank].sleeper.asleep();
-            registry.is_at_rest(rank, asleep) && !registry.wakes_by_itself(rank)
-        };
-        let rests = self.near().all(is_at_rest) && !far.has_to_tell();
-        rests.then(|| far.count())
     }
 
     /// Posts a packet of plain elements to a far rank. Returns whether the rank had not ended before.
@@ -156,7 +136,15 @@ impl Fabric {
         }
     }
 
-    /// The same for elements.
+    /// A near rank has revoked a synchronous message, which may be one to a far rank.
+    #[cold]
+    pub(crate) fn tell_revoked(&self) {
+        if let Some(far) = &self.far {
+            far.tell_revoked();
+        }
+    }
+
+    /// The same as [`post_far`](Self::post_far) for elements.
     #[cold]
     pub(in crate::transport) fn post_elements_far(
         &self,
@@ -187,7 +175,7 @@ impl Fabric {
     /// Tells the other processes that a communicator has broken.
     pub(in crate::transport) fn tell_broken(&self, comm: &CommShared, error: &Error, rank: Rank) {
         if let Some(far) = self.far.as_ref().filter(|_| comm.spans) {
-            let cause = notes::cause_of(error, rank);
+            let cause = Cause::of(error, rank);
             self.break_parts(comm, &cause);
             far.tell_broken(comm, &cause);
         }
@@ -263,6 +251,11 @@ impl CommShared {
     #[inline]
     pub(crate) fn spans(&self) -> bool {
         self.spans
+    }
+
+    /// Whether it is a part of such a communicator, whose calls are parts of the whole one's.
+    pub(crate) fn is_part(&self) -> bool {
+        self.part.get().is_some()
     }
 }
 

@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::Rank;
-use crate::error::{Cause, Error, Gone};
+use crate::error::{Cause, Deadlock, Error, Gone, Mismatch};
 use crate::op::elements::{Elements, Info};
 use crate::transport::communicator::members::Members;
+use crate::transport::deadlock::record::Record;
+use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
@@ -24,6 +26,10 @@ impl Fabric {
         false
     }
 
+    pub(crate) fn has_far(&self) -> bool {
+        false
+    }
+
     pub(crate) fn process_of(&self, _: Rank) -> usize {
         0
     }
@@ -32,13 +38,34 @@ impl Fabric {
         true
     }
 
-    pub(in crate::transport) fn is_silent(&self) -> bool {
-        false
+    #[inline(always)]
+    pub(in crate::transport) fn note_deadlock(&self, _: &Arc<Deadlock>) {}
+
+    #[inline(always)]
+    pub(in crate::transport) fn silenced(&self, _: Option<Rank>) -> Option<Error> {
+        None
     }
 
     #[inline(always)]
-    pub(in crate::transport) fn silenced(&self, _: Rank) -> Option<Error> {
-        None
+    pub(in crate::transport) fn knows_calls_of(&self, _: Rank) -> bool {
+        true
+    }
+
+    #[inline(always)]
+    pub(in crate::transport) fn is_over(&self, rank: Rank) -> bool {
+        !self.is_there(rank)
+    }
+
+    pub(crate) fn found_anywhere(&self, found: Option<Arc<Mismatch>>) -> Option<Arc<Mismatch>> {
+        found
+    }
+
+    pub(in crate::transport) fn far_records(&self, _: Rank, _: u32) -> Vec<(u32, Record)> {
+        Vec::new()
+    }
+
+    pub(in crate::transport) fn far_needs(&self) -> Vec<(Rank, Needs)> {
+        Vec::new()
     }
 
     #[inline(always)]
@@ -48,6 +75,9 @@ impl Fabric {
 
     #[inline(always)]
     pub(in crate::transport) fn settled_far(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn tell_revoked(&self) {}
 
     #[inline(always)]
     pub(in crate::transport) fn post_elements_far(
@@ -108,6 +138,10 @@ impl CommShared {
     pub(crate) fn spans(&self) -> bool {
         false
     }
+
+    pub(crate) fn is_part(&self) -> bool {
+        false
+    }
 }
 
 impl Port {
@@ -121,6 +155,9 @@ impl Port {
 
     #[inline(always)]
     pub(crate) fn pump_one(&self) {}
+
+    #[inline(always)]
+    pub(crate) fn ask_far(&self) {}
 
     #[inline(always)]
     pub(crate) fn spin_for_far(&self, _: &mut dyn FnMut() -> bool) -> bool {

@@ -1,12 +1,11 @@
 //! What processes tell each other besides elements, as bytes: how a rank ended, why a communicator broke, what a process
-//! brings into a world.
+//! brings into a world. [Reports](super::reports) have a file of their own.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use super::silence::Say;
 use crate::Rank;
-use crate::error::{Called, Cause, Error, ErrorKind, Gone, Mismatch};
+use crate::error::{Cause, Deadlock, Gone};
 
 /// What a process says of itself when it opens a world.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,15 +25,15 @@ pub(crate) struct End {
     pub why: Gone,
     pub site: Option<Arc<str>>,
     pub follows: Option<Cause>,
-    /// Whether the silence of all processes was proved before.
-    pub silent: bool,
+    /// The deadlocks that were found in its process and not told before.
+    pub deadlocks: Vec<Arc<Deadlock>>,
     /// Whether an injected fault has ended it early.
     pub left: bool,
 }
 
 /// Writes numbers and texts one after another.
 #[derive(Default)]
-pub(super) struct Writer(Vec<u8>);
+pub(super) struct Writer(pub(super) Vec<u8>);
 
 /// Reads them; `None` where there are no more.
 pub(super) struct Reader<'b>(pub &'b [u8]);
@@ -44,17 +43,28 @@ impl Writer {
         self.0.iter().copied().map(MaybeUninit::new).collect()
     }
 
-    fn number(&mut self, number: usize) -> &mut Writer {
+    pub(super) fn number(&mut self, number: usize) -> &mut Writer {
         self.0.extend((number as u64).to_le_bytes());
         self
     }
 
-    fn text(&mut self, text: &str) -> &mut Writer {
+    pub(super) fn text(&mut self, text: &str) -> &mut Writer {
         self.number(text.len()).0.extend(text.as_bytes());
         self
     }
 
-    fn maybe(&mut self, text: Option<&str>) -> &mut Writer {
+    /// How many values there are, and each of them.
+    pub(super) fn list<V>(
+        &mut self,
+        values: &[V],
+        mut write: impl FnMut(&mut Writer, &V),
+    ) -> &mut Writer {
+        self.number(values.len());
+        values.iter().for_each(|value| write(self, value));
+        self
+    }
+
+    pub(super) fn maybe(&mut self, text: Option<&str>) -> &mut Writer {
         match text {
             Some(text) => self.number(1).text(text),
             None => self.number(0),
@@ -76,21 +86,8 @@ impl Writer {
             Some(cause) => self.number(1).cause(cause),
             None => self.number(0),
         };
-        self.number(end.silent.into()).number(end.left.into());
-        self
-    }
-
-    pub(super) fn say(mut self, say: Say) -> Writer {
-        match say {
-            Say::Rest { question, count } => {
-                let (sent, received) = count;
-                let count = [sent as usize, received as usize];
-                self.number(0).number(question as usize);
-                count.iter().for_each(|number| _ = self.number(*number));
-            }
-            Say::Ask(question) => _ = self.number(1).number(question as usize),
-            Say::Stuck => _ = self.number(2),
-        }
+        self.list(&end.deadlocks, |this, one| _ = this.deadlock(one));
+        self.number(end.left.into());
         self
     }
 
@@ -115,45 +112,26 @@ impl Writer {
             }
             Cause::Other { rank, error } => self.number(1).number(*rank).text(error),
             Cause::Mismatch(mismatch) => self.number(2).mismatch(mismatch),
-            // Its lines are places in the memory of this process.
-            Cause::Deadlock(deadlock) => {
-                let first = deadlock.stuck.first().map_or(0, |stuck| stuck.rank);
-                self.number(1).number(first).text(&deadlock.to_string())
-            }
+            Cause::Deadlock(deadlock) => self.number(3).deadlock(deadlock),
         }
-    }
-
-    fn mismatch(&mut self, mismatch: &Mismatch) -> &mut Writer {
-        self.number(mismatch.calls.len());
-        for called in &mismatch.calls {
-            let site = called
-                .site
-                .map(|site| format!(" at {site}"))
-                .unwrap_or_default();
-            self.number(called.rank)
-                .text(&format!("{}{site}", called.call));
-        }
-        self.number(mismatch.odd.len());
-        mismatch.odd.iter().for_each(|odd| _ = self.number(*odd));
-        self.maybe(mismatch.comm.as_deref())
     }
 }
 
 impl Reader<'_> {
-    fn number(&mut self) -> Option<usize> {
+    pub(super) fn number(&mut self) -> Option<usize> {
         let (number, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u64::from_le_bytes(*number) as usize)
     }
 
-    fn text(&mut self) -> Option<Arc<str>> {
+    pub(super) fn text(&mut self) -> Option<Arc<str>> {
         let length = self.number()?;
         let (text, rest) = self.0.split_at_checked(length)?;
         self.0 = rest;
         Some(String::from_utf8_lossy(text).into())
     }
 
-    fn maybe(&mut self) -> Option<Option<Arc<str>>> {
+    pub(super) fn maybe(&mut self) -> Option<Option<Arc<str>>> {
         match self.number()? {
             0 => Some(None),
             _ => self.text().map(Some),
@@ -161,7 +139,10 @@ impl Reader<'_> {
     }
 
     /// As many values as the number before them says.
-    fn list<V>(&mut self, mut value: impl FnMut(&mut Self) -> Option<V>) -> Option<Vec<V>> {
+    pub(super) fn list<V>(
+        &mut self,
+        mut value: impl FnMut(&mut Self) -> Option<V>,
+    ) -> Option<Vec<V>> {
         let count = self.number()?;
         (0..count).map(|_| value(self)).collect()
     }
@@ -183,19 +164,8 @@ impl Reader<'_> {
                 0 => None,
                 _ => Some(self.cause()?),
             },
-            silent: self.number()? != 0,
+            deadlocks: self.list(|this| Some(Arc::new(this.deadlock()?)))?,
             left: self.number()? != 0,
-        })
-    }
-
-    pub(super) fn say(mut self) -> Option<Say> {
-        Some(match self.number()? {
-            0 => Say::Rest {
-                question: self.number()? as u32,
-                count: (self.number()? as u64, self.number()? as u64),
-            },
-            1 => Say::Ask(self.number()? as u32),
-            _ => Say::Stuck,
         })
     }
 
@@ -222,40 +192,18 @@ impl Reader<'_> {
                 rank: self.number()?,
                 error: self.text()?,
             },
-            _ => Cause::Mismatch(Arc::new(self.mismatch()?)),
+            2 => Cause::Mismatch(Arc::new(self.mismatch()?)),
+            _ => Cause::Deadlock(Arc::new(self.deadlock()?)),
         })
-    }
-
-    fn mismatch(&mut self) -> Option<Mismatch> {
-        let called = |this: &mut Self| {
-            Some(Called {
-                rank: this.number()?,
-                call: this.text()?.to_string(),
-                site: None,
-            })
-        };
-        Some(Mismatch {
-            calls: self.list(called)?,
-            odd: self.list(Self::number)?,
-            comm: self.maybe()?,
-        })
-    }
-}
-
-/// The cause of a communicator's failure as other processes learn it.
-pub(super) fn cause_of(error: &Error, rank: Rank) -> Cause {
-    match error.kind() {
-        ErrorKind::Deadlock(deadlock) => Cause::Other {
-            rank,
-            error: deadlock.to_string().into(),
-        },
-        _ => Cause::of(error, rank),
     }
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::panic::Location;
+
     use super::*;
+    use crate::error::{Called, Mismatch, Stuck};
 
     fn bytes(writer: &Writer) -> Vec<u8> {
         writer.0.clone()
@@ -276,23 +224,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_silence_is_read() {
-        let rest = Say::Rest {
-            question: 7,
-            count: (1, 2),
-        };
-        for say in [rest, Say::Ask(8), Say::Stuck] {
-            assert_eq!(Reader(&bytes(&Writer::default().say(say))).say(), Some(say));
-        }
-    }
-
-    #[test]
     fn how_a_rank_ended_is_read() {
         let mismatch = Mismatch {
             calls: vec![Called {
                 rank: 1,
                 call: "barrier".into(),
-                site: None,
+                site: Some(Location::caller().into()),
             }],
             odd: vec![1],
             comm: Some("dup".into()),
@@ -302,13 +239,31 @@ mod tests {
             why: Gone::Panicked("boom".into()),
             site: Some("src/x.rs:1:2".into()),
         };
-        for follows in [None, Some(gone), Some(Cause::Mismatch(Arc::new(mismatch)))] {
+        let deadlock = Deadlock {
+            stuck: vec![Stuck {
+                rank: 3,
+                call: "recv".into(),
+                site: Location::caller().into(),
+                comm: None,
+                note: Some("waits for rank 2".into()),
+                needs_buffer: false,
+            }],
+            cycle: vec![3],
+            others: 1,
+            unreceived: None,
+        };
+        let causes = [
+            gone,
+            Cause::Mismatch(Arc::new(mismatch)),
+            Cause::Deadlock(Arc::new(deadlock.clone())),
+        ];
+        for follows in causes.into_iter().map(Some).chain([None]) {
             let end = End {
                 rank: 4,
                 why: Gone::Failed("no".into()),
                 site: None,
                 follows,
-                silent: true,
+                deadlocks: vec![Arc::new(deadlock.clone())],
                 left: true,
             };
             let read = Reader(&bytes(&Writer::default().end(&end))).end();

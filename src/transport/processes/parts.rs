@@ -66,14 +66,16 @@ impl Fabric {
             column
         };
         let is_run = |group: &Vec<Rank>| group.windows(2).all(|pair| pair[0] + 1 == pair[1]);
-        Parts {
+        let parts = Parts {
             are_runs: groups.iter().all(is_run),
             are_even: groups.iter().all(|group| group.len() == groups[0].len()),
             are_wide: groups.iter().any(|group| group.len() > 1),
             near: self.new_comm(Members::of(here.iter().map(world).collect()), origin()),
             columns: (0..here.len()).map(column).collect(),
             groups,
-        }
+        };
+        parts.all().for_each(|part| _ = part.part.set(()));
+        parts
     }
 
     /// The members in each process, in their order; the process of the lowest first.

@@ -1,134 +1,353 @@
 //! The silence of all processes: whether every rank of every process sleeps, and no message is on its way, so that no
-//! rank can ever move.
+//! rank moves but one whose call has a deadline.
 //!
 //! A process is *at rest* at a moment at which each of its ranks has ended, or sleeps and was not woken, which is known
-//! under the lock of the registry. It then tells process 0 how many messages it has sent and received so far: its count.
-//! Once the counts of all processes say that as many were received as were sent, process 0 asks all of them again. If
-//! each is at rest again with the same count, then nothing has happened in between, and nothing is on its way: a process
-//! at rest moves only when it receives a message (Mattern, *Algorithms for distributed termination detection*, 1987: four
-//! counters). The messages of this file are not counted.
+//! under the lock of the registry. It then tells the first process how many messages it has sent and received so far: its
+//! count. Once the counts of all processes say that as many were received as were sent, the first process asks all of
+//! them again. If each is at rest again with the same count, then nothing is on its way (Mattern, *Algorithms for
+//! distributed termination detection*, 1987: four counters). The messages of this file are not counted. A process that has
+//! left is out of it: no message to it or from it counts, and two counts are of one look only if they know the same
+//! processes to have left.
+//!
+//! Then each process, once more at rest with this count, tells all others its [page](super::page), and each judges by all
+//! pages. These are one state of all ranks, with nothing on its way: a message that was sent after the sender's page
+//! comes after that page, and is held until the receiver has judged; and one that was received before the receiver's page
+//! would have changed its count. A process whose count has changed, since a rank's time was over, tells no page, and
+//! nobody is judged.
+//!
+//! A judgement ends a *round*. If it found nothing, because ranks have deadlines, the next one begins when a process
+//! comes to rest in another state.
 
-/// The number of messages that a process has sent, and received.
-pub(super) type Count = (u64, u64);
+use std::sync::Arc;
+
+use super::page::Page;
+use crate::error::Mismatch;
+
+/// What a process at rest has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Count {
+    /// The numbers of messages sent and received.
+    pub sent: u64,
+    pub received: u64,
+    /// Which processes have left, as a hash.
+    pub left: u64,
+}
+
+/// A process at rest: its count, and the states of its ranks as a hash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Rest {
+    pub count: Count,
+    pub waits: u64,
+}
 
 /// What a process has to tell another one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub(super) enum Say {
-    /// To process 0: this process is at rest, with this count; in answer to this question, or to none (0).
-    Rest { question: u32, count: Count },
+    /// To the first process: this process is at rest, with this count; in answer to this question, or to none (0).
+    Rest {
+        round: u32,
+        question: u32,
+        count: Count,
+    },
     /// To all: whether they are still at rest.
-    Ask(u32),
+    Ask { round: u32, question: u32 },
     /// To all: no rank can move.
-    Stuck,
+    Stuck { round: u32 },
+    /// To all: the page of this process; `None` if one of its ranks has moved.
+    Page { round: u32, page: Option<Page> },
+    /// To all: they shall tell what they know of their ranks, in answer to this question.
+    Look(u32),
+    /// The answer.
+    Seen { question: u32, page: Page },
+    /// To all: the mismatch that no rank had noticed, if there is one by what the ranks have left behind.
+    Found(Option<Arc<Mismatch>>),
+}
+
+/// To whom it is said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum To {
+    One(usize),
+    All,
 }
 
 /// Where one process stands.
 #[derive(Default)]
 pub(super) struct Silence {
-    /// The count that process 0 knows of.
-    told: Option<Count>,
-    /// The question that has not been answered.
-    asked: Option<u32>,
+    me: usize,
+    round: u32,
+    /// The state that was told, and to which process.
+    told: Option<(usize, Rest)>,
+    /// The process that asks, and its question.
+    asked: Option<(usize, u32)>,
     /// Whether it is proved that no rank can move.
-    pub stuck: bool,
-    /// Whether the ranks of this process were told so.
-    pub told_ranks: bool,
-    /// In process 0: what it knows of all.
-    known: Option<Known>,
+    proved: bool,
+    /// The pages of this round.
+    pages: Vec<Option<Option<Page>>>,
+    /// Whether the ranks here are being told.
+    pub concluding: bool,
+    /// What the first process knows.
+    known: Known,
 }
 
-/// What process 0 knows.
+/// What the first process knows.
+#[derive(Default)]
 struct Known {
-    counts: Vec<Option<Count>>,
+    /// The last counts, and the rounds that they are of.
+    counts: Vec<Option<(u32, Count)>>,
     /// The number of the last question, the counts for which it was asked, and the answers.
     question: u32,
     before: Vec<Option<Count>>,
     answers: Vec<Option<Count>>,
+    /// Whether a process has come to rest since the last round.
+    fresh: bool,
 }
 
 impl Silence {
     /// For process `me` of `processes`.
     pub(super) fn new(me: usize, processes: usize) -> Silence {
-        let none = || vec![None; processes];
-        let known = || Known {
-            counts: none(),
-            question: 0,
-            before: none(),
-            answers: none(),
-        };
         Silence {
-            known: (me == 0).then(known),
+            me,
+            pages: vec![None; processes],
+            known: Known {
+                counts: vec![None; processes],
+                ..Known::default()
+            },
             ..Silence::default()
         }
     }
 
     /// Hears what a process says.
     pub(super) fn hear(&mut self, from: usize, say: Say) {
-        match (say, &mut self.known) {
-            (Say::Rest { question: 0, count }, Some(known)) => known.counts[from] = Some(count),
-            (Say::Rest { question, count }, Some(known)) if question == known.question => {
-                known.answers[from] = Some(count);
+        match say {
+            Say::Rest {
+                round,
+                question: 0,
+                count,
+            } => self.known.hear(from, round, count),
+            Say::Rest {
+                round,
+                question,
+                count,
+            } if round == self.round => self.known.answer(from, question, count),
+            Say::Ask { round, question } if round == self.round => {
+                self.asked = Some((from, question));
             }
-            (Say::Rest { .. }, _) => {}
-            (Say::Ask(question), _) => self.asked = Some(question),
-            (Say::Stuck, _) => self.stuck = true,
+            Say::Stuck { round } if round == self.round => self.proved = true,
+            Say::Page { round, page } if round == self.round => {
+                self.proved = true;
+                self.pages[from] = Some(page);
+            }
+            _ => {}
         }
     }
 
-    /// The process is at rest with this count. What it says to process 0, and as process 0 to all.
-    pub(super) fn rest(&mut self, count: Count) -> (Vec<Say>, Option<Say>) {
+    /// The process is at rest, and those that are `live` have not left. What it says.
+    pub(super) fn rest(&mut self, rest: Rest, live: &[bool]) -> Vec<(To, Say)> {
+        if self.proved || self.concluding {
+            return Vec::new();
+        }
+        let (round, count) = (self.round, rest.count);
         let mut says = Vec::new();
-        if self.told.replace(count) != Some(count) {
-            says.push(Say::Rest { question: 0, count });
+        let mut tell = |to, question| {
+            let say = Say::Rest {
+                round,
+                question,
+                count,
+            };
+            says.push((To::One(to), say));
+        };
+        let first = live.iter().position(|live| *live).unwrap_or(self.me);
+        if self.told.replace((first, rest)) != Some((first, rest)) {
+            tell(first, 0);
         }
-        if let Some(question) = self.asked.take() {
-            says.push(Say::Rest { question, count });
+        if let Some((asker, question)) = self.asked.take() {
+            tell(asker, question);
         }
-        (says, self.known.as_mut().and_then(Known::conclude))
+        if first == self.me {
+            let say = self.known.conclude(round, live);
+            says.extend(say.map(|say| (To::All, say)));
+        }
+        says
+    }
+
+    /// Whether silence is proved, and this process has not told its page. Returns the count with which it was at rest.
+    pub(super) fn wants_page(&self) -> Option<Count> {
+        let wanted = self.proved && !self.concluding && self.pages[self.me].is_none();
+        wanted.then(|| self.told.map_or(Count::default(), |(_, rest)| rest.count))
+    }
+
+    /// The page of this process, to be told; at most once a round.
+    pub(super) fn turn(&mut self, page: Option<Page>) -> Option<Say> {
+        self.wants_page()?;
+        self.pages[self.me] = Some(page.clone());
+        Some(Say::Page {
+            round: self.round,
+            page,
+        })
+    }
+
+    /// The pages of all processes that have not left, once they are here: the ranks here are to be told, and then the round
+    /// [ends](Self::next_round). `Some(None)` if one of them had moved.
+    pub(super) fn take_pages(&mut self, live: &[bool]) -> Option<Option<Vec<Page>>> {
+        let mut here = self.pages.iter().zip(live);
+        if !self.proved || !here.all(|(page, live)| page.is_some() || !live) {
+            return None;
+        }
+        let pages = self.pages.iter_mut().filter_map(Option::take);
+        let pages = pages.collect::<Vec<_>>().into_iter().collect();
+        self.concluding = true;
+        Some(pages)
+    }
+
+    /// The ranks here have been told. If all processes found `nothing` to tell, what they had told of their states is still
+    /// so.
+    pub(super) fn next_round(&mut self, nothing: bool) {
+        self.round += 1;
+        (self.asked, self.proved) = (None, false);
+        if !nothing {
+            self.told = None;
+        }
+        self.known.next_round(self.round, nothing);
     }
 }
 
 impl Known {
-    /// The next question, or the proof, once there is reason for it.
-    fn conclude(&mut self) -> Option<Say> {
-        if self.question > 0 && self.before == self.counts {
-            let proved = self.answers == self.before;
-            return proved.then_some(Say::Stuck);
+    fn hear(&mut self, from: usize, round: u32, count: Count) {
+        self.counts[from] = Some((round, count));
+        self.fresh = true;
+    }
+
+    /// The rounds of two processes differ by one at most, so a count of another round is of the one that begins.
+    fn next_round(&mut self, round: u32, nothing: bool) {
+        self.before.clear();
+        self.fresh = self.counts.iter().flatten().any(|(of, _)| *of == round);
+        if nothing {
+            self.counts
+                .iter_mut()
+                .flatten()
+                .for_each(|(of, _)| *of = round);
         }
-        let all: Option<Vec<Count>> = self.counts.iter().copied().collect();
-        let all = all?;
-        let (sent, received) = all
-            .iter()
-            .fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
-        if sent != received {
+    }
+
+    fn answer(&mut self, from: usize, question: u32, count: Count) {
+        if question == self.question
+            && let Some(place) = self.answers.get_mut(from)
+        {
+            *place = Some(count);
+        }
+    }
+
+    /// The next question, or the proof, once there is reason for it.
+    fn conclude(&mut self, round: u32, live: &[bool]) -> Option<Say> {
+        let of_round = |known: &Option<(u32, Count)>| {
+            known.filter(|(of, _)| *of == round).map(|(_, count)| count)
+        };
+        let counts: Vec<Option<Count>> = self.counts.iter().map(of_round).collect();
+        let lives = |counts: &[Option<Count>]| -> Option<Vec<Count>> {
+            let live = counts.iter().zip(live).filter(|(_, live)| **live);
+            live.map(|(count, _)| *count).collect()
+        };
+        let all = lives(&counts)?;
+        if self.before == counts {
+            let proved = lives(&self.answers).as_ref() == Some(&all);
+            return proved.then_some(Say::Stuck { round });
+        }
+        if !self.fresh || !balance(&all) {
             return None;
         }
+        self.fresh = false;
         self.question += 1;
-        self.before = self.counts.clone();
+        self.before = counts;
         self.answers = vec![None; self.counts.len()];
-        Some(Say::Ask(self.question))
+        Some(Say::Ask {
+            round,
+            question: self.question,
+        })
     }
+}
+
+/// Whether as many messages were received as were sent, by processes that know the same ones to have left.
+fn balance(counts: &[Count]) -> bool {
+    let sum = |of: fn(&Count) -> u64| counts.iter().map(of).sum::<u64>();
+    let same = counts.windows(2).all(|pair| pair[0].left == pair[1].left);
+    same && sum(|count| count.sent) == sum(|count| count.received)
 }
 
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::*;
 
-    /// Hands everything that is said on at once, as long as each process rests with its count when it is its turn.
-    fn is_silent(rounds: &[[Count; 2]]) -> bool {
-        let mut processes = [0, 1].map(|me| Silence::new(me, 2));
-        for counts in rounds {
-            for me in [0, 1] {
-                let (to_first, to_all) = processes[me].rest(counts[me]);
-                to_first
-                    .into_iter()
-                    .for_each(|say| processes[0].hear(me, say));
-                if let Some(say) = to_all {
-                    processes.iter_mut().for_each(|other| other.hear(me, say));
+    /// Processes that hear at once what is said.
+    struct All {
+        each: Vec<Silence>,
+        live: Vec<bool>,
+    }
+
+    impl All {
+        fn of(processes: usize) -> All {
+            All {
+                each: (0..processes)
+                    .map(|me| Silence::new(me, processes))
+                    .collect(),
+                live: vec![true; processes],
+            }
+        }
+
+        fn say(&mut self, from: usize, to: To, say: &Say) {
+            let hears = |me: usize| to == To::All || to == To::One(me);
+            let live = self.live.clone();
+            let hear = self.each.iter_mut().enumerate();
+            hear.filter(|(me, _)| hears(*me) && live[*me])
+                .for_each(|(_, one)| one.hear(from, say.clone()));
+        }
+
+        /// Each process rests with its count when it is its turn.
+        fn rest(&mut self, counts: &[(u64, u64)]) {
+            self.rest_in(counts, 0);
+        }
+
+        fn rest_in(&mut self, counts: &[(u64, u64)], waits: u64) {
+            for (me, &(sent, received)) in counts.iter().enumerate() {
+                let count = Count {
+                    sent,
+                    received,
+                    left: self.live.iter().filter(|live| !**live).count() as u64,
+                };
+                if self.live[me] {
+                    let rest = Rest { count, waits };
+                    let says = self.each[me].rest(rest, &self.live);
+                    says.iter().for_each(|(to, say)| self.say(me, *to, say));
                 }
             }
         }
-        processes.iter().all(|one| one.stuck)
+
+        fn are_stuck(&self) -> bool {
+            let mut live = self.each.iter().zip(&self.live).filter(|(_, live)| **live);
+            live.all(|(one, _)| one.proved)
+        }
+
+        /// Each tells a page, and gets those of all.
+        fn conclude(&mut self, nothing: bool, page: impl Fn(usize) -> Option<Page>) -> Vec<bool> {
+            for me in 0..self.each.len() {
+                let say = self.each[me].turn(page(me)).unwrap();
+                assert!(self.each[me].turn(page(me)).is_none(), "twice");
+                self.say(me, To::All, &say);
+            }
+            let live = self.live.clone();
+            let pages = self.each.iter_mut().map(|one| one.take_pages(&live));
+            let judged: Vec<bool> = pages.map(|pages| pages.unwrap().is_some()).collect();
+            for one in &mut self.each {
+                one.next_round(nothing);
+                one.concluding = false;
+            }
+            judged
+        }
+    }
+
+    fn is_silent(rounds: &[[(u64, u64); 2]]) -> bool {
+        let mut all = All::of(2);
+        rounds.iter().for_each(|counts| all.rest(counts));
+        all.are_stuck()
     }
 
     #[test]
@@ -155,5 +374,39 @@ mod tests {
         let mut rounds = vec![[(1, 0), (0, 1)], [(1, 0), (0, 1)], [(2, 1), (0, 1)]];
         rounds.extend([[(2, 1), (1, 2)]; 6]);
         assert!(is_silent(&rounds));
+    }
+
+    #[test]
+    fn silence_is_proved_anew_after_each_judgement() {
+        let mut all = All::of(3);
+        for moved in [false, true, false] {
+            assert!(!all.are_stuck());
+            (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
+            assert!(all.are_stuck());
+            let page = |me| (me != 1 || !moved).then(Page::default);
+            assert_eq!(all.conclude(false, page), [!moved; 3]);
+        }
+    }
+
+    #[test]
+    fn a_round_that_found_nothing_is_followed_by_one_when_a_rank_has_moved() {
+        let mut all = All::of(3);
+        (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
+        all.conclude(true, |_| Some(Page::default()));
+        (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
+        assert!(!all.are_stuck());
+        (0..5).for_each(|_| all.rest_in(&[(1, 1); 3], 7));
+        assert!(all.are_stuck());
+    }
+
+    #[test]
+    fn processes_that_have_left_are_not_waited_for() {
+        for gone in 0..3 {
+            let mut all = All::of(3);
+            all.rest(&[(1, 1); 3]);
+            all.live[gone] = false;
+            (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
+            assert!(all.are_stuck(), "process {gone}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
 
 use super::far::Far;
+use super::notes::Writer;
 use super::wire::{Envelope, Kind};
 use crate::Rank;
 use crate::transport::Fabric;
@@ -22,7 +23,8 @@ impl Far {
         packet: &Packet,
         receipt: Arc<Receipt>,
     ) {
-        let number = self.receipts.lock().wait_for(packet.source(), receipt);
+        let (sender, process) = (packet.source(), self.process_of(to));
+        let number = self.receipts.lock().wait_for(sender, process, receipt);
         self.send(fabric, to, packet, Kind::Synchronous(number));
     }
 
@@ -47,7 +49,7 @@ impl Far {
             let (process, number) = self.receipts.lock().accepted()?;
             // Relaxed: changed under the lock of MPI.
             self.owed.fetch_sub(1, Ordering::Relaxed);
-            self.will_send();
+            self.will_send(process);
             let note = Envelope::of_note(Kind::Received(number), self.world);
             Some((process, note.bytes()))
         });
@@ -58,6 +60,26 @@ impl Far {
         // Relaxed: what arrived while another thread was inside MPI, that one sees.
         if self.owed.load(Ordering::Relaxed) > 0 {
             self.tell_received();
+        }
+    }
+
+    /// Tells other processes of the messages that near senders have revoked.
+    pub(super) fn tell_revoked(&self) {
+        let revoked = self.receipts.lock().revoked();
+        for (process, number) in revoked {
+            self.tell(
+                Kind::Revoked(number),
+                [process].into_iter(),
+                Writer::default(),
+            );
+        }
+    }
+
+    /// A sender has revoked its message, which has arrived here: it is dead, unless it was received.
+    pub(super) fn take_revoked(&self, from: usize, number: u32) {
+        if self.receipts.lock().revoke(from, number) {
+            // Relaxed: as in `tell_received`.
+            self.owed.fetch_sub(1, Ordering::Relaxed);
         }
     }
 

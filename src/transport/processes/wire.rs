@@ -28,6 +28,8 @@ pub(super) enum Kind {
     Synchronous(u32),
     /// The message with this number was received.
     Received(u32),
+    /// The message with this number was revoked.
+    Revoked(u32),
     /// Elements for a lane.
     Lane,
     /// The process opens a world.
@@ -43,7 +45,7 @@ pub(super) enum Kind {
 }
 
 /// The kinds of messages, in the order of their numbers.
-const KINDS: [Kind; 9] = [
+const KINDS: [Kind; 10] = [
     Kind::Mail,
     Kind::Lane,
     Kind::Hello,
@@ -53,6 +55,7 @@ const KINDS: [Kind; 9] = [
     Kind::Bye,
     Kind::Synchronous(0),
     Kind::Received(0),
+    Kind::Revoked(0),
 ];
 
 impl Kind {
@@ -68,6 +71,7 @@ impl Kind {
             Kind::Bye => (6, 0),
             Kind::Synchronous(receipt) => (7, receipt),
             Kind::Received(receipt) => (8, receipt),
+            Kind::Revoked(receipt) => (9, receipt),
         }
     }
 
@@ -76,6 +80,7 @@ impl Kind {
         Some(match *KINDS.get(kind as usize)? {
             Kind::Synchronous(_) => Kind::Synchronous(receipt),
             Kind::Received(_) => Kind::Received(receipt),
+            Kind::Revoked(_) => Kind::Revoked(receipt),
             other => other,
         })
     }
@@ -209,7 +214,11 @@ mod tests {
 
     #[test]
     fn an_envelope_is_the_same_after_it_was_sent() {
-        let with_receipts = [Kind::Synchronous(7), Kind::Received(u32::MAX)];
+        let with_receipts = [
+            Kind::Synchronous(7),
+            Kind::Received(u32::MAX),
+            Kind::Revoked(2),
+        ];
         for kind in KINDS.into_iter().chain(with_receipts) {
             let sent = Envelope {
                 kind,

@@ -333,7 +333,7 @@ impl Port {
             if self.fabric.lie_down(self.me, describe, look)? {
                 return Ok(());
             }
-            if let Some(error) = self.fabric.silenced(self.me) {
+            if let Some(error) = self.fabric.silenced(Some(self.me)) {
                 self.fabric.get_up(self.me);
                 return Err(error);
             }

@@ -1,0 +1,84 @@
+//! The messages that wait until the ranks here have been told of a silence: those that a process has sent after its page.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use super::far::Far;
+use super::wire::Envelope;
+use crate::mpi::Message;
+use crate::transport::Fabric;
+
+/// A message: its sender, the letter and the body.
+type Letter = (usize, Message, Option<Message>);
+
+/// What waits.
+pub(super) struct Held {
+    /// Whether anything may wait. Set inside MPI, where messages arrive.
+    any: AtomicBool,
+    held: Mutex<(Vec<bool>, VecDeque<Letter>)>,
+}
+
+impl Held {
+    /// Nothing, of so many processes.
+    pub(super) fn new(processes: usize) -> Held {
+        Held {
+            any: AtomicBool::new(false),
+            held: Mutex::new((vec![false; processes], VecDeque::new())),
+        }
+    }
+
+    /// From now on the messages of a process are held, whose page has arrived.
+    pub(super) fn begin(&self, process: usize) {
+        self.held.lock().0[process] = true;
+        // Relaxed: read by whoever is inside MPI, as this thread is.
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    /// Holds a message, or gives it back.
+    pub(super) fn hold(
+        &self,
+        from: usize,
+        letter: &[u8],
+        body: Option<Message>,
+    ) -> Option<Option<Message>> {
+        // Relaxed: as in `begin`.
+        if !self.any.load(Ordering::Relaxed) {
+            return Some(body);
+        }
+        let (processes, letters) = &mut *self.held.lock();
+        if !processes[from] {
+            return Some(body);
+        }
+        letters.push_back((from, Message::of(letter), body));
+        None
+    }
+
+    /// The next message that was held. If there is none, no more are held.
+    fn next(&self) -> Option<Letter> {
+        let (processes, letters) = &mut *self.held.lock();
+        let next = letters.pop_front();
+        if next.is_none() {
+            processes.fill(false);
+            // Relaxed: a message that arrives now finds that its process is not held.
+            self.any.store(false, Ordering::Relaxed);
+        }
+        next
+    }
+}
+
+impl Far {
+    /// The ranks here have been told, or all processes found `nothing` to tell: takes in what was held, in order, and lets
+    /// the next round begin.
+    pub(super) fn take_held(&self, fabric: Option<&Fabric>, nothing: bool) {
+        self.silence.lock().next_round(nothing);
+        while let Some((from, letter, body)) = self.held.next() {
+            if let Some((envelope, contents)) = Envelope::open(letter.bytes()) {
+                self.take(fabric, from, &envelope, (contents, body));
+                self.has_received(from);
+            }
+        }
+        self.silence.lock().concluding = false;
+    }
+}

@@ -1,0 +1,157 @@
+//! What a process knows of its ranks once something went wrong: where they sleep, what they need there, and which
+//! collective calls they have made. Its *page*.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::Rank;
+use crate::error::{SourceLine, Stuck};
+use crate::transport::deadlock::record::{Group, Record};
+use crate::transport::deadlock::registry::{Registry, Wait};
+use crate::transport::deadlock::wait_for_graph::{Needs, Started, StartedKey};
+use crate::transport::{CommShared, Fabric};
+
+/// What a process tells of its ranks.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct Page {
+    /// The ranks that have ended.
+    pub ended: Vec<Rank>,
+    /// Those that sleep.
+    pub rows: Vec<Row>,
+    /// The communicators of which its ranks are members, with their last calls there.
+    pub calls: Vec<Calls>,
+}
+
+/// A rank that sleeps, and its call.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Row {
+    pub rank: Rank,
+    pub call: String,
+    pub site: SourceLine,
+    pub comm: Option<Arc<str>>,
+    pub needs: Needs,
+    pub needs_buffer: bool,
+    /// Whether it is in a collective, or has started one.
+    pub in_call: bool,
+    /// Whether it wakes by itself, at a time that its call has set.
+    pub may_move: bool,
+    /// The started collectives, and the ranks whose messages they await.
+    pub awaiting: Vec<(StartedKey, Vec<Rank>)>,
+    /// Since when it waits, in its own process.
+    pub since: Option<Instant>,
+}
+
+/// The last collective calls on one communicator.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Calls {
+    pub group: Group,
+    /// Whether the communicator is broken.
+    pub broken: bool,
+    /// The number of each call, and who made it.
+    pub records: Vec<(u32, Rank, Record)>,
+}
+
+impl Page {
+    /// The last calls of a rank on the communicator with this context.
+    pub(super) fn records_of(&self, rank: Rank, context: u32) -> Vec<(u32, Record)> {
+        let calls = self
+            .calls
+            .iter()
+            .filter(|calls| calls.group.context == context);
+        let records = calls.flat_map(|calls| &calls.records);
+        let mine = records.filter(|(_, of, _)| *of == rank);
+        mine.map(|(number, _, record)| (*number, record.clone()))
+            .collect()
+    }
+}
+
+impl Row {
+    fn of(rank: Rank, wait: &Wait, may_move: bool) -> Row {
+        let awaiting = wait.awaiting.iter();
+        Row {
+            rank,
+            call: wait.call.clone(),
+            site: wait.site.into(),
+            comm: wait.comm_name(),
+            needs: wait.needs.clone(),
+            needs_buffer: wait.needs_buffer,
+            in_call: wait.calls().next().is_some(),
+            may_move,
+            awaiting: awaiting
+                .map(|call| (call.key(), call.ranks.clone()))
+                .collect(),
+            since: Some(wait.since),
+        }
+    }
+
+    /// Whether another rank matters to this one.
+    pub(super) fn involves(&self, rank: Rank) -> bool {
+        let awaits = |(_, ranks): &(StartedKey, Vec<Rank>)| ranks.contains(&rank);
+        self.needs.involves(rank) || self.awaiting.iter().any(awaits)
+    }
+
+    /// Its started collectives as nodes of the wait-for graph.
+    pub(super) fn started(&self) -> impl Iterator<Item = Started> {
+        self.awaiting.iter().map(|(key, awaits)| Started {
+            rank: self.rank,
+            key: *key,
+            awaits: awaits.clone(),
+        })
+    }
+
+    /// The rank as one of a deadlock.
+    pub(super) fn stuck(&self, note: Option<String>) -> Stuck {
+        Stuck {
+            rank: self.rank,
+            call: self.call.clone(),
+            site: self.site,
+            comm: self.comm.clone(),
+            note,
+            needs_buffer: self.needs_buffer,
+        }
+    }
+}
+
+impl Fabric {
+    /// The page of this process. `comms` are those of the fabric, which the caller keeps until it has closed the registry.
+    pub(super) fn page(&self, registry: &Registry, comms: &[Arc<CommShared>]) -> Page {
+        let asleep = |rank: &Rank| self.endpoints[*rank].sleeper.asleep();
+        let near = self.near();
+        let rows = registry
+            .living()
+            .filter(|(rank, _)| near.contains(rank) && asleep(rank))
+            .map(|(rank, wait)| Row::of(rank, wait, registry.wakes_by_itself(rank)));
+        let ended = |rank: &Rank| registry.end(*rank).is_some();
+        Page {
+            // Before their calls are read, which are then their last.
+            ended: near.clone().filter(ended).collect(),
+            rows: rows.collect(),
+            calls: self.last_calls(comms),
+        }
+    }
+
+    /// The last calls of near ranks on communicators with far members.
+    fn last_calls(&self, comms: &[Arc<CommShared>]) -> Vec<Calls> {
+        let mut all: BTreeMap<(u32, Option<Rank>), Calls> = BTreeMap::new();
+        for rank in self.near() {
+            for (context, number, call) in self.endpoints[rank].log.last() {
+                let is_it = |comm: &&Arc<CommShared>| {
+                    comm.context == context && comm.spans && comm.members.contains(rank)
+                };
+                let Some(comm) = comms.iter().find(is_it) else {
+                    continue;
+                };
+                // The columns of a communicator have one context.
+                let key = (context, comm.members.iter().next());
+                let calls = all.entry(key).or_insert_with(|| Calls {
+                    group: Group::of(comm),
+                    broken: comm.cause.get().is_some(),
+                    records: Vec::new(),
+                });
+                calls.records.push((number, rank, Record::of(&call)));
+            }
+        }
+        all.into_values().collect()
+    }
+}

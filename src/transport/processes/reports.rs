@@ -1,0 +1,414 @@
+//! Reports and what they are made of, as bytes: deadlocks, mismatches, the [pages](super::page) of processes, and what
+//! they say of their [silence](super::silence).
+
+use std::sync::Arc;
+
+use super::notes::{Reader, Writer};
+use super::page::{Calls, Page, Row};
+use super::silence::{Count, Say};
+use crate::Rank;
+use crate::error::{Called, Deadlock, Mismatch, SourceLine, Stuck};
+use crate::transport::communicator::members::Members;
+use crate::transport::deadlock::record::{Group, Record};
+use crate::transport::deadlock::wait_for_graph::Needs;
+
+impl Writer {
+    fn line(&mut self, line: SourceLine) -> &mut Writer {
+        self.text(&line.to_string())
+    }
+
+    fn ranks(&mut self, ranks: &[Rank]) -> &mut Writer {
+        self.list(ranks, |this, rank| _ = this.number(*rank))
+    }
+
+    pub(super) fn deadlock(&mut self, deadlock: &Deadlock) -> &mut Writer {
+        self.list(&deadlock.stuck, |this, stuck| {
+            this.number(stuck.rank).text(&stuck.call).line(stuck.site);
+            this.maybe(stuck.comm.as_deref())
+                .maybe(stuck.note.as_deref());
+            this.number(stuck.needs_buffer.into());
+        });
+        self.ranks(&deadlock.cycle).number(deadlock.others);
+        self.maybe(deadlock.unreceived.as_deref())
+    }
+
+    pub(super) fn mismatch(&mut self, mismatch: &Mismatch) -> &mut Writer {
+        self.list(&mismatch.calls, |this, called| {
+            let line = called.site.map(|line| line.to_string());
+            this.number(called.rank).text(&called.call);
+            this.maybe(line.as_deref());
+        });
+        self.ranks(&mismatch.odd).maybe(mismatch.comm.as_deref())
+    }
+
+    fn members(&mut self, members: &Members) -> &mut Writer {
+        match members {
+            Members::All(size) => self.number(0).number(*size),
+            some => self.number(1).ranks(&some.iter().collect::<Vec<_>>()),
+        }
+    }
+
+    fn call(&mut self, call: (u32, u32, u32)) -> &mut Writer {
+        let (context, number, print) = call;
+        self.number(context as usize)
+            .number(number as usize)
+            .number(print as usize)
+    }
+
+    fn needs(&mut self, needs: &Needs) -> &mut Writer {
+        match needs {
+            Needs::One(rank) => self.number(0).number(*rank),
+            Needs::Any(of) => self.number(1).members(of),
+            Needs::All(ranks) => self.number(2).ranks(ranks),
+            Needs::Gate(call, of) => self.number(3).call(*call).members(of),
+            Needs::Shrink(call, of) => self.number(4).call(*call).members(of),
+            Needs::Every(arms) => self.number(5).list(arms, |this, arm| _ = this.needs(arm)),
+            Needs::Either(arms) => self.number(6).list(arms, |this, arm| _ = this.needs(arm)),
+            Needs::Started((context, number)) => self.number(7).call((*context, *number, 0)),
+        }
+    }
+
+    fn row(&mut self, row: &Row) {
+        self.number(row.rank).text(&row.call).line(row.site);
+        self.maybe(row.comm.as_deref()).needs(&row.needs);
+        self.number(row.needs_buffer.into())
+            .number(row.in_call.into())
+            .number(row.may_move.into());
+        self.list(&row.awaiting, |this, ((context, number), ranks)| {
+            this.call((*context, *number, 0)).ranks(ranks);
+        });
+    }
+
+    fn calls(&mut self, calls: &Calls) {
+        let Group {
+            context,
+            members,
+            name,
+        } = &calls.group;
+        self.number(*context as usize).members(members);
+        self.maybe(name.as_deref()).number(calls.broken.into());
+        self.list(&calls.records, |this, (number, rank, record)| {
+            this.number(*number as usize).number(*rank);
+            this.number(record.print as usize).text(&record.call);
+            this.text(&record.unlike).number(record.tolerant.into());
+            this.line(record.site);
+        });
+    }
+
+    fn page(&mut self, page: &Page) -> &mut Writer {
+        self.ranks(&page.ended)
+            .list(&page.rows, Writer::row)
+            .list(&page.calls, Writer::calls)
+    }
+
+    pub(super) fn say(mut self, say: &Say) -> Writer {
+        match say {
+            Say::Rest {
+                round,
+                question,
+                count,
+            } => {
+                let Count {
+                    sent,
+                    received,
+                    left,
+                } = count;
+                self.number(0).call((*round, *question, 0));
+                for number in [sent, received, left] {
+                    self.number(*number as usize);
+                }
+            }
+            Say::Ask { round, question } => _ = self.number(1).call((*round, *question, 0)),
+            Say::Stuck { round } => _ = self.number(2).number(*round as usize),
+            Say::Page { round, page } => {
+                self.number(3).number(*round as usize);
+                match page {
+                    Some(page) => self.number(1).page(page),
+                    None => self.number(0),
+                };
+            }
+            Say::Look(question) => _ = self.number(4).number(*question as usize),
+            Say::Seen { question, page } => {
+                _ = self.number(5).number(*question as usize).page(page);
+            }
+            Say::Found(None) => _ = self.number(6).number(0),
+            Say::Found(Some(mismatch)) => _ = self.number(6).number(1).mismatch(mismatch),
+        }
+        self
+    }
+}
+
+impl Reader<'_> {
+    fn line(&mut self) -> Option<SourceLine> {
+        SourceLine::elsewhere(&self.text()?)
+    }
+
+    fn flag(&mut self) -> Option<bool> {
+        Some(self.number()? != 0)
+    }
+
+    fn short(&mut self) -> Option<u32> {
+        self.number()?.try_into().ok()
+    }
+
+    fn ranks(&mut self) -> Option<Vec<Rank>> {
+        self.list(Reader::number)
+    }
+
+    pub(super) fn deadlock(&mut self) -> Option<Deadlock> {
+        let stuck = |this: &mut Self| {
+            Some(Stuck {
+                rank: this.number()?,
+                call: this.text()?.to_string(),
+                site: this.line()?,
+                comm: this.maybe()?,
+                note: this.maybe()?.map(|note| note.to_string()),
+                needs_buffer: this.flag()?,
+            })
+        };
+        Some(Deadlock {
+            stuck: self.list(stuck)?,
+            cycle: self.ranks()?,
+            others: self.number()?,
+            unreceived: self.maybe()?.map(|text| text.to_string()),
+        })
+    }
+
+    pub(super) fn mismatch(&mut self) -> Option<Mismatch> {
+        let called = |this: &mut Self| {
+            Some(Called {
+                rank: this.number()?,
+                call: this.text()?.to_string(),
+                site: match this.maybe()? {
+                    Some(line) => Some(SourceLine::elsewhere(&line)?),
+                    None => None,
+                },
+            })
+        };
+        Some(Mismatch {
+            calls: self.list(called)?,
+            odd: self.ranks()?,
+            comm: self.maybe()?,
+        })
+    }
+
+    fn members(&mut self) -> Option<Members> {
+        Some(match self.number()? {
+            0 => Members::All(self.number()?),
+            _ => Members::of(self.ranks()?),
+        })
+    }
+
+    fn call(&mut self) -> Option<(u32, u32, u32)> {
+        Some((self.short()?, self.short()?, self.short()?))
+    }
+
+    fn key(&mut self) -> Option<(u32, u32)> {
+        let (context, number, _) = self.call()?;
+        Some((context, number))
+    }
+
+    fn needs(&mut self) -> Option<Needs> {
+        Some(match self.number()? {
+            0 => Needs::One(self.number()?),
+            1 => Needs::Any(self.members()?),
+            2 => Needs::All(self.ranks()?),
+            3 => Needs::Gate(self.call()?, self.members()?),
+            4 => Needs::Shrink(self.call()?, self.members()?),
+            5 => Needs::Every(self.list(Reader::needs)?),
+            6 => Needs::Either(self.list(Reader::needs)?),
+            _ => Needs::Started(self.key()?),
+        })
+    }
+
+    fn row(&mut self) -> Option<Row> {
+        Some(Row {
+            rank: self.number()?,
+            call: self.text()?.to_string(),
+            site: self.line()?,
+            comm: self.maybe()?,
+            needs: self.needs()?,
+            needs_buffer: self.flag()?,
+            in_call: self.flag()?,
+            may_move: self.flag()?,
+            awaiting: self.list(|this| Some((this.key()?, this.ranks()?)))?,
+            since: None,
+        })
+    }
+
+    fn record(&mut self) -> Option<(u32, Rank, Record)> {
+        let (number, rank) = (self.short()?, self.number()?);
+        let record = Record {
+            print: self.short()?,
+            call: self.text()?,
+            unlike: self.text()?,
+            tolerant: self.flag()?,
+            site: self.line()?,
+        };
+        Some((number, rank, record))
+    }
+
+    fn calls(&mut self) -> Option<Calls> {
+        Some(Calls {
+            group: Group {
+                context: self.short()?,
+                members: self.members()?,
+                name: self.maybe()?,
+            },
+            broken: self.flag()?,
+            records: self.list(Reader::record)?,
+        })
+    }
+
+    fn page(&mut self) -> Option<Page> {
+        Some(Page {
+            ended: self.ranks()?,
+            rows: self.list(Reader::row)?,
+            calls: self.list(Reader::calls)?,
+        })
+    }
+
+    pub(super) fn say(mut self) -> Option<Say> {
+        Some(match self.number()? {
+            0 => {
+                let (round, question) = self.key()?;
+                let count = Count {
+                    sent: self.number()? as u64,
+                    received: self.number()? as u64,
+                    left: self.number()? as u64,
+                };
+                Say::Rest {
+                    round,
+                    question,
+                    count,
+                }
+            }
+            1 => {
+                let (round, question) = self.key()?;
+                Say::Ask { round, question }
+            }
+            2 => Say::Stuck {
+                round: self.short()?,
+            },
+            3 => Say::Page {
+                round: self.short()?,
+                page: match self.flag()? {
+                    true => Some(self.page()?),
+                    false => None,
+                },
+            },
+            4 => Say::Look(self.short()?),
+            5 => Say::Seen {
+                question: self.short()?,
+                page: self.page()?,
+            },
+            _ => Say::Found(match self.flag()? {
+                true => Some(Arc::new(self.mismatch()?)),
+                false => None,
+            }),
+        })
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::panic::Location;
+
+    use super::*;
+
+    fn page() -> Page {
+        let call = (1, 2, 3);
+        let some = Members::of(vec![4, 2]);
+        let arms = vec![Needs::One(3), Needs::Started((1, 2))];
+        let all_needs = [
+            Needs::Any(some.clone()),
+            Needs::All(vec![1, 5]),
+            Needs::Gate(call, Members::All(7)),
+            Needs::Shrink(call, some.clone()),
+            Needs::Every(arms.clone()),
+            Needs::Either(arms),
+        ];
+        let row = |needs: &Needs| Row {
+            rank: 4,
+            call: "recv".into(),
+            site: Location::caller().into(),
+            comm: Some("dup".into()),
+            needs: needs.clone(),
+            needs_buffer: true,
+            in_call: false,
+            may_move: true,
+            awaiting: vec![((8, 9), vec![2])],
+            since: None,
+        };
+        let record = Record {
+            print: u32::MAX,
+            call: "barrier".into(),
+            unlike: " in another way".into(),
+            tolerant: true,
+            site: Location::caller().into(),
+        };
+        let calls = Calls {
+            group: Group {
+                context: 6,
+                members: some.clone(),
+                name: None,
+            },
+            broken: true,
+            records: vec![(3, 4, record)],
+        };
+        Page {
+            ended: vec![5],
+            rows: all_needs.iter().map(row).collect(),
+            calls: vec![calls],
+        }
+    }
+
+    #[test]
+    fn what_processes_say_is_read() {
+        let count = Count {
+            sent: 1,
+            received: 2,
+            left: 3,
+        };
+        let mismatch = Mismatch {
+            calls: Vec::new(),
+            odd: vec![3],
+            comm: None,
+        };
+        let says = [
+            Say::Rest {
+                round: 1,
+                question: 7,
+                count,
+            },
+            Say::Ask {
+                round: 1,
+                question: 8,
+            },
+            Say::Stuck { round: 5 },
+            Say::Look(4),
+            Say::Page {
+                round: 2,
+                page: None,
+            },
+            Say::Page {
+                round: 2,
+                page: Some(page()),
+            },
+            Say::Seen {
+                question: 9,
+                page: page(),
+            },
+            Say::Found(None),
+            Say::Found(Some(Arc::new(mismatch))),
+        ];
+        for say in says {
+            let Writer(bytes) = Writer::default().say(&say);
+            let read = Reader(&bytes).say().unwrap();
+            assert_eq!(format!("{read:?}"), format!("{say:?}"));
+            for cut in 0..bytes.len() {
+                assert!(Reader(&bytes[..cut]).say().is_none(), "cut at {cut}");
+            }
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What a process does when all its ranks are at rest: it helps to prove [silence](super::silence), and tells its ranks
+//! the [judgement](super::judgement).
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use super::far::Far;
+use super::judgement::{Case, Sentence};
+use super::notes::Writer;
+use super::page::{Page, Row};
+use super::silence::{Count, Rest, Say, To};
+use super::wire::Kind;
+use crate::Rank;
+use crate::error::{Cause, Error};
+use crate::transport::deadlock::registry::Registry;
+use crate::transport::{CommShared, Fabric};
+
+impl Fabric {
+    /// A rank has gone to sleep, or all have ended. The error if no rank of any process can move any more: all that sleep
+    /// here are told.
+    pub(in crate::transport) fn silenced(&self, me: Option<Rank>) -> Option<Error> {
+        let far = self.far.as_ref()?;
+        self.rest(far)?;
+        self.conclude(far, me)
+    }
+
+    /// Tells the other processes what silence needs, if all near ranks are at rest.
+    fn rest(&self, far: &Far) -> Option<()> {
+        // Kept until the registry is closed: the last reference to one may be here.
+        let comms = self.comms();
+        let registry = self.open_registry();
+        let count = self.count_at_rest(far, &registry)?;
+        let before = far.silence.lock().wants_page();
+        let Some(before) = before else {
+            let waits = self.waits(&registry);
+            // Not under the registry's lock: that of MPI comes before it.
+            drop(registry);
+            far.rest(Rest { count, waits });
+            return Some(());
+        };
+        let page = (before == count).then(|| self.page(&registry, &comms));
+        let own = page.iter().flat_map(|page| &page.rows);
+        *far.judged.lock() = own.cloned().collect();
+        let say = far.silence.lock().turn(page);
+        drop(registry);
+        if let Some(say) = say {
+            far.tell_silence(To::All, &say);
+        }
+        Some(())
+    }
+
+    /// The count of this process, if all its ranks are at rest.
+    fn count_at_rest(&self, far: &Far, registry: &Registry) -> Option<Count> {
+        let is_at_rest = |rank: Rank| {
+            let asleep = || self.endpoints[rank].sleeper.asleep();
+            registry.is_at_rest(rank, asleep)
+        };
+        let rests = self.near().all(is_at_rest) && !far.has_to_tell();
+        rests.then(|| far.count())
+    }
+
+    /// The waits of the near ranks, as a hash.
+    fn waits(&self, registry: &Registry) -> u64 {
+        let near = self.near();
+        let living = registry.living().filter(|(rank, _)| near.contains(rank));
+        let mut hash = DefaultHasher::new();
+        living.for_each(|(rank, wait)| (rank, wait.since).hash(&mut hash));
+        hash.finish()
+    }
+
+    /// Tells the near ranks what all processes find by the pages of all, once those are here.
+    fn conclude(&self, far: &Far, me: Option<Rank>) -> Option<Error> {
+        let comms = self.comms();
+        let mut registry = self.open_registry();
+        // If another rank looks at this moment, this one finds it asleep later.
+        self.count_at_rest(far, &registry)?;
+        let pages = far.silence.lock().take_pages(&far.live())?;
+        let mine = std::mem::take(&mut *far.judged.lock());
+        let sentences = pages.map(|pages| Case::new(far.ranks(), &pages).judge());
+        let nothing = sentences.as_ref().is_some_and(Vec::is_empty);
+        let mut error = None;
+        for sentence in sentences.into_iter().flatten() {
+            let told = self.pronounce(&mut registry, me, (sentence, &mine), &comms);
+            error = error.or(told);
+        }
+        drop(registry);
+        far.take_held(Some(self), nothing);
+        error
+    }
+
+    /// Tells the near ranks that a sentence concerns, if they still wait as their page says.
+    fn pronounce(
+        &self,
+        registry: &mut Registry,
+        me: Option<Rank>,
+        (sentence, mine): (Sentence, &[Row]),
+        comms: &[Arc<CommShared>],
+    ) -> Option<Error> {
+        let Sentence {
+            cause,
+            mut ranks,
+            breaks,
+        } = sentence;
+        if let Cause::Deadlock(deadlock) = &cause {
+            registry.deadlocks.push(deadlock.clone());
+        }
+        for comm in comms.iter().filter(|comm| Some(comm.context) == breaks) {
+            comm.cause.get_or_init(|| cause.clone());
+        }
+        ranks.retain(|rank| {
+            let wait = registry.entries[*rank].wait.as_ref();
+            let row = mine.iter().find(|row| row.rank == *rank);
+            row.is_some_and(|row| row.since == wait.map(|wait| wait.since))
+        });
+        // No rank has the number of all.
+        let me = me.unwrap_or(registry.entries.len());
+        self.sentence(registry, me, (cause, ranks))
+    }
+}
+
+impl Far {
+    /// This process was at rest: tells the others what silence needs.
+    fn rest(&self, rest: Rest) {
+        let says = self.silence.lock().rest(rest, &self.live());
+        says.iter()
+            .for_each(|(to, say)| self.tell_silence(*to, say));
+    }
+
+    /// The same where the world has not started: no rank of this process has called anything.
+    pub(super) fn rest_without_ranks(&self) {
+        let wanted = self.silence.lock().wants_page();
+        match wanted {
+            None => self.rest(Rest {
+                count: self.count(),
+                waits: 0,
+            }),
+            Some(_) => {
+                let say = self.silence.lock().turn(Some(Page::default()));
+                say.iter().for_each(|say| self.tell_silence(To::All, say));
+            }
+        }
+        let over = self.silence.lock().take_pages(&self.live());
+        if let Some(pages) = over {
+            let sentences = pages.map(|pages| Case::new(self.ranks(), &pages).judge());
+            self.take_held(None, sentences.is_some_and(|all| all.is_empty()));
+        }
+    }
+
+    /// Says something of silence. It is not counted.
+    pub(super) fn tell_silence(&self, to: To, say: &Say) {
+        let (me, processes) = self.process();
+        let hears = |process: &usize| to == To::All || to == To::One(*process);
+        let all = (0..processes).filter(hears).collect::<Vec<_>>();
+        // Its own page is there already.
+        if all.contains(&me) && !matches!(say, Say::Page { .. }) {
+            self.silence.lock().hear(me, say.clone());
+        }
+        let others = all.into_iter().filter(|process| *process != me);
+        self.tell(Kind::Silence, others, Writer::default().say(say));
+    }
+}

@@ -1,0 +1,122 @@
+//! What is reported of ranks in several processes: the same in each of them.
+
+use std::time::Duration;
+
+use rankfold::error::{Deadlock, Mismatch};
+use rankfold::{Comm, Error, ErrorKind, Rank, Report, WorldError, op};
+
+use super::programs::world;
+
+fn right(comm: &Comm) -> Rank {
+    (comm.rank() + 1) % comm.size()
+}
+
+/// The deadlock that is reported in every process.
+fn deadlock(report: &Report<(), Error>) -> &Deadlock {
+    assert_eq!(report.deadlocks.len(), 1, "{report}");
+    assert!(
+        report.mismatch.is_none() && report.culprit.is_none(),
+        "{report}"
+    );
+    &report.deadlocks[0]
+}
+
+/// All ranks of all processes are in the report, with their calls, lines and the cycle.
+pub fn deadlocks(ranks: usize) {
+    let line = line!() + 2;
+    let report = world(ranks).run_each(|comm| comm.recv::<u8>(right(comm), 7).map(drop));
+    let size = world(ranks).run(|comm| Ok(comm.size())).unwrap()[0];
+    let found = deadlock(&report);
+    let all: Vec<Rank> = (0..size).collect();
+    let stuck: Vec<Rank> = found.stuck.iter().map(|stuck| stuck.rank).collect();
+    assert_eq!((&stuck, &found.cycle, found.others), (&all, &all, 0));
+    for stuck in &found.stuck {
+        let next = (stuck.rank + 1) % size;
+        assert_eq!(stuck.call, format!("recv(from {next}, tag 7)"));
+        assert!(stuck.site.file().ends_with("tests/spread/reports.rs"));
+        assert_eq!(stuck.site.line(), line);
+    }
+    let error = report.into_result().unwrap_err();
+    assert!(matches!(error, WorldError::Deadlock(_)), "{error}");
+    several_deadlocks(ranks);
+    among_sleepers(ranks);
+}
+
+/// Ranks that handle their deadlock go on, also into the next one, and no message is taken for part of either.
+fn several_deadlocks(ranks: usize) {
+    let times = 20;
+    let report = world(ranks).run_each(|comm| {
+        for time in 0..times {
+            let error = comm.recv::<u8>(right(comm), 0).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Deadlock(_)), "{error}");
+            let left = (comm.rank() + comm.size() - 1) % comm.size();
+            let (got, _) = comm.sendrecv(right(comm), 1, &[time], left, 1)?;
+            assert_eq!(got, [time]);
+            comm.barrier()?;
+        }
+        Ok(())
+    });
+    assert_eq!(report.deadlocks.len(), times, "{report}");
+    report.into_result().unwrap();
+}
+
+/// The first and the last rank wait for each other, and all others for a time.
+fn among_sleepers(ranks: usize) {
+    let report = world(ranks).run_each(|comm| {
+        let last = comm.size() - 1;
+        match comm.rank() {
+            0 => comm.recv::<u8>(last, 0).map(drop),
+            me if me == last => {
+                let error = comm.recv::<u8>(0, 0).unwrap_err();
+                (1..last).try_for_each(|to| comm.send(to, 5, &[1u8]))?;
+                Err(error)
+            }
+            _ => comm
+                .recv_timeout::<u8>(last, 5, Duration::from_secs(3600))
+                .map(drop),
+        }
+    });
+    let found = deadlock(&report);
+    let size = found.stuck.len() + found.others;
+    assert_eq!(found.cycle, [0, size - 1], "{report}");
+    assert_eq!(found.stuck.len(), 2, "{report}");
+}
+
+fn mismatch(report: &Report<(), Error>) -> &Mismatch {
+    let found = report.mismatch.as_deref();
+    found.unwrap_or_else(|| panic!("no mismatch: {report}"))
+}
+
+/// The odd rank is named, where there are three at least, and the line of each rank.
+pub fn mismatches(ranks: usize) {
+    let size = world(ranks).run(|comm| Ok(comm.size())).unwrap()[0];
+    for odd in 0..size {
+        let report = world(ranks).run_each(|comm| match comm.rank() == odd {
+            true => comm.barrier(),
+            false => comm.all_reduce(&mut [1u32; 5], op::Sum),
+        });
+        let found = mismatch(&report);
+        assert!(found.odd.iter().all(|rank| *rank == odd), "{found}");
+        assert!(
+            found.calls.iter().all(|call| call.site.is_some()),
+            "{found}"
+        );
+        assert!(found.calls.iter().any(|call| call.rank == odd), "{found}");
+        let error = report.into_result().unwrap_err();
+        assert!(matches!(error, WorldError::Mismatch(_)), "{error}");
+        unnoticed(ranks, odd, size);
+    }
+}
+
+/// Ranks that only send, to roots that differ, all return: what they called is compared at the end.
+fn unnoticed(ranks: usize, odd: Rank, size: usize) {
+    let other = (odd + 1) % size;
+    let report = world(ranks).run_each(|comm| {
+        let root = if comm.rank() == odd { odd } else { other };
+        comm.broadcast(root, &mut [1u8])
+    });
+    let found = mismatch(&report);
+    assert!(found.odd.iter().all(|rank| *rank == odd), "{found}");
+    let error = report.into_result().unwrap_err();
+    assert!(matches!(error, WorldError::Mismatch(_)), "{error}");
+}
