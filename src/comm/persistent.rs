@@ -145,11 +145,24 @@ impl<'c, T: Element> Persistent<'c, T> {
         }
     }
 
+    #[track_caller]
     fn check_inactive(&self, verb: &str) -> Result<()> {
         match self.is_active() {
             false => Ok(()),
-            true => Err(Error::usage(format!("{verb}: {self:?}: wait for it first"))),
+            true => self.refuse_active(verb, Location::caller()),
         }
+    }
+
+    #[cold]
+    fn refuse_active(&self, verb: &str, site: Site) -> Result<()> {
+        let show = || format!("{verb} of {}", self.verb());
+        let active = || {
+            let described = self.site;
+            Err(Error::usage(format!(
+                "it is active: wait for it first; it was described at {described}"
+            )))
+        };
+        self.comm.op(site, &show, active)
     }
 
     /// Starts it.
@@ -213,6 +226,7 @@ impl<'c, T: Element> Persistent<'c, T> {
     /// # Errors
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if it is active, or has failed.
+    #[track_caller]
     pub fn input_mut(&mut self) -> Result<&mut [T]> {
         self.check_inactive("input_mut")?;
         match &mut self.what {
@@ -228,6 +242,7 @@ impl<'c, T: Element> Persistent<'c, T> {
     /// # Errors
     ///
     /// As [`input_mut`](Self::input_mut).
+    #[track_caller]
     pub fn output(&mut self) -> Result<&[T]> {
         self.check_inactive("output")?;
         match &mut self.what {
