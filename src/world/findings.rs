@@ -115,9 +115,7 @@ impl Findings {
                 elsewhere: Elsewhere::default(),
             },
         };
-        if findings.mismatch.is_none() {
-            findings.find_mismatch(outcomes, fabric, &comms, stray);
-        }
+        findings.find_mismatch(outcomes, fabric, &comms, stray);
         findings.hear_of_mismatch(fabric);
         findings
     }
@@ -130,6 +128,9 @@ impl Findings {
         comms: &[Arc<CommShared>],
         stray: Option<Mismatch>,
     ) {
+        if self.mismatch.is_some() {
+            return;
+        }
         let differing = || comms.iter().find_map(|comm| fabric.compare_all(comm));
         // A rank that returned early may only have made another call than the ranks that needed it.
         let by_return = self.returned_early(outcomes);

@@ -61,6 +61,19 @@ pub(crate) struct CommShared {
 /// would move its cache line between them at every started call and every request.
 pub(crate) type CommHandle = Rc<Arc<CommShared>>;
 
+/// The members and their endpoints. All ranks in their own order need no lists of their own.
+fn with_endpoints(members: Members, all: &Arc<[Arc<Endpoint>]>) -> (Members, Arc<[Arc<Endpoint>]>) {
+    let ranks = all.len();
+    let whole = members.size() == ranks && members.iter().eq(0..ranks);
+    match whole {
+        true => (Members::All(ranks), all.clone()),
+        false => {
+            let listed = members.iter().map(|rank| all[rank].clone()).collect();
+            (members, listed)
+        }
+    }
+}
+
 impl CommShared {
     pub(in crate::transport) fn new(
         context: u32,
@@ -70,16 +83,7 @@ impl CommShared {
         spans: bool,
     ) -> Arc<CommShared> {
         debug_assert!(cfg!(feature = "mpi") || !spans, "there is one process");
-        // All ranks in their own order need no lists of their own.
-        let ranks = all.len();
-        let whole = members.size() == ranks && members.iter().eq(0..ranks);
-        let (members, endpoints) = match whole {
-            true => (Members::All(ranks), all.clone()),
-            false => {
-                let listed = members.iter().map(|rank| all[rank].clone()).collect();
-                (members, listed)
-            }
-        };
+        let (members, endpoints) = with_endpoints(members, all);
         Arc::new(CommShared {
             #[cfg(feature = "mpi")]
             spans,

@@ -5,10 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 
-use super::far::Far;
-use super::wire::Envelope;
 use crate::mpi::Message;
-use crate::transport::Fabric;
 
 /// A message: its sender, the letter and the body.
 type Letter = (usize, Message, Option<Message>);
@@ -56,7 +53,7 @@ impl Held {
     }
 
     /// The next message that was held. If there is none, no more are held.
-    fn next(&self) -> Option<Letter> {
+    pub(super) fn next(&self) -> Option<Letter> {
         let (processes, letters) = &mut *self.held.lock();
         let next = letters.pop_front();
         if next.is_none() {
@@ -65,20 +62,5 @@ impl Held {
             self.any.store(false, Ordering::Relaxed);
         }
         next
-    }
-}
-
-impl Far {
-    /// The ranks here have been told, or all processes found `nothing` to tell: takes in what was held, in order, and lets
-    /// the next round begin.
-    pub(super) fn take_held(&self, fabric: Option<&Fabric>, nothing: bool) {
-        self.silence.lock().next_round(nothing);
-        while let Some((from, letter, body)) = self.held.next() {
-            if let Some((envelope, contents)) = Envelope::open(letter.bytes()) {
-                self.take(fabric, from, &envelope, (contents, body));
-                self.has_received(from);
-            }
-        }
-        self.silence.lock().concluding = false;
     }
 }

@@ -10,7 +10,7 @@
 //!   each other besides, with their `reports`
 //! - `silence`: when no rank of any process can move; `page`: what each process knows of its ranks then; `judgement`: what
 //!   the ranks are told by all pages; `rest`: when a process does so, and `held`: messages that wait until it has
-//! - `questions`: what a rank asks the other processes when calls do not match
+//! - `asking`: what a rank asks the other processes when calls do not match; `questions`: those that are open
 //! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
 //!   with far members; `parts`: the parts of such a communicator; `synchronous`: synchronous sends, and
 //!   `receipts`: those that are open
@@ -20,6 +20,7 @@
 //! of another process wakes a thread here.
 
 mod arrival;
+mod asking;
 mod far;
 mod held;
 mod judgement;

@@ -223,9 +223,8 @@ mod tests {
         }
     }
 
-    #[test]
-    fn how_a_rank_ended_is_read() {
-        let mismatch = Mismatch {
+    fn mismatch() -> Mismatch {
+        Mismatch {
             calls: vec![Called {
                 rank: 1,
                 call: "barrier".into(),
@@ -233,13 +232,11 @@ mod tests {
             }],
             odd: vec![1],
             comm: Some("dup".into()),
-        };
-        let gone = Cause::Gone {
-            rank: 2,
-            why: Gone::Panicked("boom".into()),
-            site: Some("src/x.rs:1:2".into()),
-        };
-        let deadlock = Deadlock {
+        }
+    }
+
+    fn deadlock() -> Deadlock {
+        Deadlock {
             stuck: vec![Stuck {
                 rank: 3,
                 call: "recv".into(),
@@ -251,11 +248,20 @@ mod tests {
             cycle: vec![3],
             others: 1,
             unreceived: None,
+        }
+    }
+
+    #[test]
+    fn how_a_rank_ended_is_read() {
+        let gone = Cause::Gone {
+            rank: 2,
+            why: Gone::Panicked("boom".into()),
+            site: Some("src/x.rs:1:2".into()),
         };
         let causes = [
             gone,
-            Cause::Mismatch(Arc::new(mismatch)),
-            Cause::Deadlock(Arc::new(deadlock.clone())),
+            Cause::Mismatch(Arc::new(mismatch())),
+            Cause::Deadlock(Arc::new(deadlock())),
         ];
         for follows in causes.into_iter().map(Some).chain([None]) {
             let end = End {
@@ -263,7 +269,7 @@ mod tests {
                 why: Gone::Failed("no".into()),
                 site: None,
                 follows,
-                deadlocks: vec![Arc::new(deadlock.clone())],
+                deadlocks: vec![Arc::new(deadlock())],
                 left: true,
             };
             let read = Reader(&bytes(&Writer::default().end(&end))).end();

@@ -316,6 +316,40 @@ mod tests {
 
     use super::*;
 
+    fn row(needs: Needs) -> Row {
+        Row {
+            rank: 4,
+            call: "recv".into(),
+            site: Location::caller().into(),
+            comm: Some("dup".into()),
+            needs,
+            needs_buffer: true,
+            in_call: false,
+            may_move: true,
+            awaiting: vec![((8, 9), vec![2])],
+            since: None,
+        }
+    }
+
+    fn calls(members: Members) -> Calls {
+        let record = Record {
+            print: u32::MAX,
+            call: "barrier".into(),
+            unlike: " in another way".into(),
+            tolerant: true,
+            site: Location::caller().into(),
+        };
+        Calls {
+            group: Group {
+                context: 6,
+                members,
+                name: None,
+            },
+            broken: true,
+            records: vec![(3, 4, record)],
+        }
+    }
+
     fn page() -> Page {
         let call = (1, 2, 3);
         let some = Members::of(vec![4, 2]);
@@ -328,43 +362,15 @@ mod tests {
             Needs::Every(arms.clone()),
             Needs::Either(arms),
         ];
-        let row = |needs: &Needs| Row {
-            rank: 4,
-            call: "recv".into(),
-            site: Location::caller().into(),
-            comm: Some("dup".into()),
-            needs: needs.clone(),
-            needs_buffer: true,
-            in_call: false,
-            may_move: true,
-            awaiting: vec![((8, 9), vec![2])],
-            since: None,
-        };
-        let record = Record {
-            print: u32::MAX,
-            call: "barrier".into(),
-            unlike: " in another way".into(),
-            tolerant: true,
-            site: Location::caller().into(),
-        };
-        let calls = Calls {
-            group: Group {
-                context: 6,
-                members: some.clone(),
-                name: None,
-            },
-            broken: true,
-            records: vec![(3, 4, record)],
-        };
         Page {
             ended: vec![5],
-            rows: all_needs.iter().map(row).collect(),
-            calls: vec![calls],
+            rows: all_needs.into_iter().map(row).collect(),
+            calls: vec![calls(some)],
         }
     }
 
-    #[test]
-    fn what_processes_say_is_read() {
+    /// One of each kind.
+    fn says() -> Vec<Say> {
         let count = Count {
             sent: 1,
             received: 2,
@@ -375,34 +381,29 @@ mod tests {
             odd: vec![3],
             comm: None,
         };
-        let says = [
+        let (round, question) = (1, 7);
+        let [some, none] = [Some(page()), None].map(|page| Say::Page { round, page });
+        let page = page();
+        vec![
             Say::Rest {
-                round: 1,
-                question: 7,
+                round,
+                question,
                 count,
             },
-            Say::Ask {
-                round: 1,
-                question: 8,
-            },
-            Say::Stuck { round: 5 },
-            Say::Look(4),
-            Say::Page {
-                round: 2,
-                page: None,
-            },
-            Say::Page {
-                round: 2,
-                page: Some(page()),
-            },
-            Say::Seen {
-                question: 9,
-                page: page(),
-            },
+            Say::Ask { round, question },
+            Say::Stuck { round },
+            some,
+            none,
+            Say::Look(question),
+            Say::Seen { question, page },
             Say::Found(None),
             Say::Found(Some(Arc::new(mismatch))),
-        ];
-        for say in says {
+        ]
+    }
+
+    #[test]
+    fn what_processes_say_is_read() {
+        for say in says() {
             let Writer(bytes) = Writer::default().say(&say);
             let read = Reader(&bytes).say().unwrap();
             assert_eq!(format!("{read:?}"), format!("{say:?}"));

@@ -9,7 +9,7 @@ use super::judgement::{Case, Sentence};
 use super::notes::Writer;
 use super::page::{Page, Row};
 use super::silence::{Count, Rest, Say, To};
-use super::wire::Kind;
+use super::wire::{Envelope, Kind};
 use crate::Rank;
 use crate::error::{Cause, Error};
 use crate::transport::deadlock::registry::Registry;
@@ -144,6 +144,19 @@ impl Far {
             let sentences = pages.map(|pages| Case::new(self.ranks(), &pages).judge());
             self.take_held(None, sentences.is_some_and(|all| all.is_empty()));
         }
+    }
+
+    /// The ranks here have been told, or all processes found `nothing` to tell: takes in what was held, in order, and lets
+    /// the next round begin.
+    fn take_held(&self, fabric: Option<&Fabric>, nothing: bool) {
+        self.silence.lock().next_round(nothing);
+        while let Some((from, letter, body)) = self.held.next() {
+            if let Some((envelope, contents)) = Envelope::open(letter.bytes()) {
+                self.take(fabric, from, &envelope, (contents, body));
+                self.has_received(from);
+            }
+        }
+        self.silence.lock().concluding = false;
     }
 
     /// Says something of silence. It is not counted.

@@ -1,0 +1,158 @@
+//! How a rank that has found something wrong asks the other processes what they know of their ranks: whose calls are
+//! compared is known only where they were made.
+//!
+//! A question is answered by whoever takes in messages in the other process. One that is not answered in time, since all
+//! ranks there are busy elsewhere, is given up: then less is known.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::far::Far;
+use super::page::Page;
+use super::session::Nap;
+use super::silence::{Say, To};
+use crate::Rank;
+use crate::error::Mismatch;
+use crate::transport::Fabric;
+use crate::transport::deadlock::record::Record;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::port::Port;
+
+/// Maximum time for which a rank waits for answers.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The question that each process answers unasked, once its ranks have ended.
+const LAST: u32 = u32::MAX;
+
+impl Far {
+    /// Answers the questions of other processes. Not where the registry may be open, nor inside MPI.
+    pub(super) fn answer(&self, fabric: Option<&Fabric>) {
+        for (from, question) in self.questions.take() {
+            let page = fabric.map_or_else(Page::default, Fabric::page_now);
+            self.tell_silence(To::One(from), &Say::Seen { question, page });
+        }
+    }
+
+    /// The near ranks have ended: tells all processes what they have called.
+    pub(super) fn tell_last(&self, fabric: Option<&Fabric>) {
+        let page = fabric.map_or_else(Page::default, Fabric::page_now);
+        let question = LAST;
+        self.tell_silence(To::All, &Say::Seen { question, page });
+    }
+
+    /// Whether all processes have done so.
+    pub(super) fn knows_last(&self) -> bool {
+        self.is_answered(LAST)
+    }
+
+    /// Tells all processes which mismatch was found here when all ranks had ended, the first time.
+    pub(super) fn tell_found(&self, found: Option<Arc<Mismatch>>) {
+        let (me, _) = self.process();
+        if self.questions.found.lock()[me].is_none() {
+            self.tell_silence(To::All, &Say::Found(found.clone()));
+            self.questions.find(me, found);
+        }
+    }
+
+    /// What the first process has found that has found anything, once all have said so.
+    fn found(&self) -> Option<Option<Arc<Mismatch>>> {
+        let found = self.questions.found.lock();
+        let live = self.live();
+        let said = found
+            .iter()
+            .zip(live)
+            .all(|(one, live)| one.is_some() || !live);
+        said.then(|| found.iter().flatten().flatten().next().cloned())
+    }
+
+    fn is_answered(&self, question: u32) -> bool {
+        let seen = self.questions.seen.lock();
+        let (me, _) = self.process();
+        let mut all = seen.iter().zip(self.live()).enumerate();
+        all.all(|(process, (seen, live))| {
+            let answered = seen.as_ref().is_some_and(|(last, _)| *last >= question);
+            process == me || !live || answered
+        })
+    }
+}
+
+impl Fabric {
+    /// The page of this process. Not where the registry may be open.
+    fn page_now(&self) -> Page {
+        // Kept until the registry is closed: the last reference to one may be here.
+        let comms = self.comms();
+        self.page(&self.open_registry(), &comms)
+    }
+
+    /// Whether the calls of a rank are known here.
+    pub(in crate::transport) fn knows_calls_of(&self, rank: Rank) -> bool {
+        self.asked_of(rank, |_| ()).is_some() || !self.is_far(rank)
+    }
+
+    /// The last calls of a far rank, as far as its process has told.
+    pub(in crate::transport) fn far_records(&self, rank: Rank, context: u32) -> Vec<(u32, Record)> {
+        let records = self.asked_of(rank, |page| page.records_of(rank, context));
+        records.unwrap_or_default()
+    }
+
+    /// What far ranks needed when their processes told.
+    pub(in crate::transport) fn far_needs(&self) -> Vec<(Rank, Needs)> {
+        let Some(far) = &self.far else {
+            return Vec::new();
+        };
+        let seen = far.questions.seen.lock();
+        let rows = seen.iter().flatten().flat_map(|(_, page)| &page.rows);
+        let rows = rows.filter(|row| !row.may_move);
+        rows.map(|row| (row.rank, row.needs.clone())).collect()
+    }
+
+    /// Whether a rank had ended, and made its last call, when its calls became known here.
+    pub(in crate::transport) fn is_over(&self, rank: Rank) -> bool {
+        let told = self.asked_of(rank, |page| page.ended.contains(&rank));
+        told.unwrap_or_else(|| !self.is_there(rank))
+    }
+
+    /// The mismatch that some process has found when all ranks had ended, `found` by this one: the same in all processes.
+    pub(crate) fn found_anywhere(&self, found: Option<Arc<Mismatch>>) -> Option<Arc<Mismatch>> {
+        let Some(far) = &self.far else {
+            return found;
+        };
+        far.tell_found(found);
+        let mut nap = Nap::default();
+        loop {
+            if let Some(found) = far.found() {
+                return found;
+            }
+            far.poll(Some(self), true);
+            nap.pass();
+        }
+    }
+
+    /// Reads what the process of a far rank has answered.
+    fn asked_of<R>(&self, rank: Rank, read: impl FnOnce(&Page) -> R) -> Option<R> {
+        let far = self.far.as_ref().filter(|_| self.is_far(rank))?;
+        let seen = far.questions.seen.lock();
+        seen[far.process_of(rank)]
+            .as_ref()
+            .map(|(_, page)| read(page))
+    }
+}
+
+impl Port {
+    /// Asks the other processes where their ranks are and what they have called, and waits a while for the answers. Not
+    /// where the registry may be open.
+    #[cold]
+    pub(crate) fn ask_far(&self) {
+        let Some(far) = &self.fabric.far else {
+            return;
+        };
+        let question = far.questions.next();
+        far.tell_silence(To::All, &Say::Look(question));
+        let begin = Instant::now();
+        let mut nap = Nap::default();
+        while !far.is_answered(question) && begin.elapsed() < PATIENCE {
+            self.pump();
+            nap.pass();
+        }
+    }
+}
