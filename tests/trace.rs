@@ -127,6 +127,21 @@ fn a_world_that_does_not_trace_has_no_trace() {
 }
 
 #[test]
+fn what_is_received_while_a_rank_asks_whether_a_request_is_done_is_received_in_a_call() {
+    let trace = traced(4, |comm| {
+        let request = comm.iall_gather(vec![comm.rank()])?;
+        while !request.is_done() {}
+        let mut again = comm.all_reduce_init(vec![1], op::Sum)?;
+        again.start()?;
+        while !again.test()? {}
+        again.wait()?;
+        request.wait().map(drop)
+    });
+    holds_together(&trace);
+    assert!(!trace.messages.is_empty());
+}
+
+#[test]
 fn two_communicators_do_not_mix_their_messages() {
     let trace = traced(4, |comm| {
         let twin = comm.dup()?;

@@ -12,6 +12,8 @@ use crate::error::{Error, ErrorKind, Result, Site};
 use crate::transport::deadlock::choice::{Pick, Sought};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::wait::Reason;
+use crate::transport::trace::call_event::CallEvent;
+use crate::transport::trace::words::OnComm;
 use crate::transport::{CommHandle, CommShared, Unfinished};
 
 impl Core {
@@ -246,11 +248,29 @@ impl Core {
     pub(crate) fn is_done(&self, state: &Rc<RequestState>) -> bool {
         match self.in_operator() {
             true => state.is_ready(),
-            false => {
-                let ready = self.ending_if_it_unwinds(|| self.is_ready(state));
-                !matches!(ready, Ok(false))
-            }
+            false if self.port.recorder.traces() => self.is_done_in_a_trace(state),
+            false => self.is_ready_or_lost(state),
         }
+    }
+
+    fn is_ready_or_lost(&self, state: &Rc<RequestState>) -> bool {
+        let ready = self.ending_if_it_unwinds(|| self.is_ready(state));
+        !matches!(ready, Ok(false))
+    }
+
+    /// The same as a call of its own: what it receives is received in a call.
+    fn is_done_in_a_trace(&self, state: &Rc<RequestState>) -> bool {
+        let event = || CallEvent::at(state.site);
+        let call = &OnComm {
+            call: &event,
+            context: state.comm.context,
+        };
+        let show = || format!("is_done of {state}");
+        let recorder = &self.port.recorder;
+        let token = recorder.begin(call, &show);
+        let done = self.is_ready_or_lost(state);
+        recorder.end(token, call, &show, true);
+        done
     }
 
     /// Whether a request is ready now; an error if it never can be.
