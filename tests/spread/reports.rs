@@ -23,7 +23,7 @@ fn deadlock(report: &Report<(), Error>) -> &Deadlock {
 
 /// All ranks of all processes are in the report, with their calls, lines and the cycle.
 pub fn deadlocks(ranks: usize) {
-    let line = line!() + 2;
+    let line = line!() + 1;
     let report = world(ranks).run_each(|comm| comm.recv::<u8>(right(comm), 7).map(drop));
     let size = world(ranks).run(|comm| Ok(comm.size())).unwrap()[0];
     let found = deadlock(&report);
