@@ -72,10 +72,13 @@ impl Far {
     fn hear(&self, from: usize, say: Say) {
         match say {
             Say::Look(question) => self.questions.ask(from, question),
-            Say::Seen { question, page } => self.questions.see(from, question, page),
+            Say::Seen {
+                question,
+                local_state,
+            } => self.questions.see(from, question, local_state),
             Say::Found(found) => self.questions.find(from, found),
             say => {
-                if matches!(say, Say::Page { .. }) {
+                if matches!(say, Say::LocalState { .. }) {
                     self.held.begin(from);
                 }
                 self.silence.lock().hear(from, say);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::far::Far;
-use super::page::Page;
+use super::local_state::LocalState;
 use super::session::Nap;
 use super::silence::{Say, To};
 use crate::Rank;
@@ -28,16 +28,28 @@ impl Far {
     /// Answers the questions of other processes. Not where the registry may be open, nor inside MPI.
     pub(super) fn answer(&self, fabric: Option<&Fabric>) {
         for (from, question) in self.questions.take() {
-            let page = fabric.map_or_else(Page::default, Fabric::page_now);
-            self.tell_silence(To::One(from), &Say::Seen { question, page });
+            let local_state = fabric.map_or_else(LocalState::default, Fabric::local_state_now);
+            self.tell_silence(
+                To::One(from),
+                &Say::Seen {
+                    question,
+                    local_state,
+                },
+            );
         }
     }
 
     /// The near ranks have ended: tells all processes what they have called.
     pub(super) fn tell_last(&self, fabric: Option<&Fabric>) {
-        let page = fabric.map_or_else(Page::default, Fabric::page_now);
+        let local_state = fabric.map_or_else(LocalState::default, Fabric::local_state_now);
         let question = LAST;
-        self.tell_silence(To::All, &Say::Seen { question, page });
+        self.tell_silence(
+            To::All,
+            &Say::Seen {
+                question,
+                local_state,
+            },
+        );
     }
 
     /// Whether all processes have done so.
@@ -77,11 +89,11 @@ impl Far {
 }
 
 impl Fabric {
-    /// The page of this process. Not where the registry may be open.
-    fn page_now(&self) -> Page {
+    /// The local state of this process. Not where the registry may be open.
+    fn local_state_now(&self) -> LocalState {
         // Kept until the registry is closed: the last reference to one may be here.
         let comms = self.comms();
-        self.page(&self.open_registry(), &comms)
+        self.local_state(&self.open_registry(), &comms)
     }
 
     /// Whether the calls of a rank are known here.
@@ -91,7 +103,7 @@ impl Fabric {
 
     /// The last calls of a far rank, as far as its process has told.
     pub(in crate::transport) fn far_records(&self, rank: Rank, context: u32) -> Vec<(u32, Record)> {
-        let records = self.asked_of(rank, |page| page.records_of(rank, context));
+        let records = self.asked_of(rank, |local_state| local_state.records_of(rank, context));
         records.unwrap_or_default()
     }
 
@@ -101,14 +113,17 @@ impl Fabric {
             return Vec::new();
         };
         let seen = far.questions.seen.lock();
-        let rows = seen.iter().flatten().flat_map(|(_, page)| &page.rows);
+        let rows = seen
+            .iter()
+            .flatten()
+            .flat_map(|(_, local_state)| &local_state.rows);
         let rows = rows.filter(|row| !row.may_move);
         rows.map(|row| (row.rank, row.needs.clone())).collect()
     }
 
     /// Whether a rank had ended, and made its last call, when its calls became known here.
     pub(in crate::transport) fn is_over(&self, rank: Rank) -> bool {
-        let told = self.asked_of(rank, |page| page.ended.contains(&rank));
+        let told = self.asked_of(rank, |local_state| local_state.ended.contains(&rank));
         told.unwrap_or_else(|| !self.is_there(rank))
     }
 
@@ -129,12 +144,12 @@ impl Fabric {
     }
 
     /// Reads what the process of a far rank has answered.
-    fn asked_of<R>(&self, rank: Rank, read: impl FnOnce(&Page) -> R) -> Option<R> {
+    fn asked_of<R>(&self, rank: Rank, read: impl FnOnce(&LocalState) -> R) -> Option<R> {
         let far = self.far.as_ref().filter(|_| self.is_far(rank))?;
         let seen = far.questions.seen.lock();
         seen[far.process_of(rank)]
             .as_ref()
-            .map(|(_, page)| read(page))
+            .map(|(_, local_state)| read(local_state))
     }
 }
 

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use parking_lot::Mutex;
 
 use super::held::Held;
+use super::local_state::Row;
 use super::notes::{End, Hello, Writer};
-use super::page::Row;
 use super::questions::Questions;
 use super::receipts::Receipts;
 use super::session::{Nap, Session, session};
@@ -55,7 +55,7 @@ pub(crate) struct Far {
     sent: Box<[AtomicU64]>,
     received: Box<[AtomicU64]>,
     pub(super) silence: Mutex<Silence>,
-    /// The rows of the page that this process has told.
+    /// The rows of the local state that this process has told.
     pub(super) judged: Mutex<Vec<Row>>,
     pub(super) held: Held,
     pub(super) questions: Questions,

@@ -1,4 +1,5 @@
-//! The messages that wait until the ranks here have been told of a silence: those that a process has sent after its page.
+//! The messages that wait until the ranks here have been told of a silence: those that a process has sent
+//! after its local state.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -26,7 +27,7 @@ impl Held {
         }
     }
 
-    /// From now on the messages of a process are held, whose page has arrived.
+    /// From now on the messages of a process are held, whose local state has arrived.
     pub(super) fn begin(&self, process: usize) {
         self.held.lock().0[process] = true;
         // Relaxed: read by whoever is inside MPI, as this thread is.

@@ -1,12 +1,12 @@
-//! The judgement of a silence: what all ranks are told that sleep, by the pages of all processes.
+//! The judgement of a silence: what all ranks are told that sleep, by the local states of all processes.
 //!
-//! Each process judges for itself, by the same pages, and so comes to the same: those of the ranks that can never move and
-//! wait for each other are one deadlock, or a mismatch if their collective calls differ.
+//! Each process judges for itself, by the same local states, and so comes to the same: those of the ranks that can
+//! never move and wait for each other are one deadlock, or a mismatch if their collective calls differ.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::page::{Page, Row};
+use super::local_state::{LocalState, Row};
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Mismatch};
 use crate::transport::deadlock::mismatch::compare_records;
@@ -15,33 +15,35 @@ use crate::transport::deadlock::snapshot::ranks_around;
 use crate::transport::deadlock::wait_for_graph::{self, Needs, StartedNodes, State};
 
 /// A cause, and the ranks that it concerns.
-pub(super) struct Sentence {
+pub(super) struct Verdict {
     pub cause: Cause,
     pub ranks: Vec<Rank>,
     /// The context of the communicator that it breaks.
     pub breaks: Option<u32>,
 }
 
-/// All pages of a silence.
+/// All local states of a silence.
 pub(super) struct Case<'p> {
     /// Number of all ranks.
     ranks: usize,
     rows: BTreeMap<Rank, &'p Row>,
-    pages: &'p [Page],
+    local_states: &'p [LocalState],
 }
 
 impl<'p> Case<'p> {
-    pub(super) fn new(ranks: usize, pages: &'p [Page]) -> Case<'p> {
-        let rows = pages.iter().flat_map(|page| &page.rows);
+    pub(super) fn new(ranks: usize, local_states: &'p [LocalState]) -> Case<'p> {
+        let rows = local_states
+            .iter()
+            .flat_map(|local_state| &local_state.rows);
         Case {
             ranks,
             rows: rows.map(|row| (row.rank, row)).collect(),
-            pages,
+            local_states,
         }
     }
 
     /// What the ranks are told, those first who include the lowest rank.
-    pub(super) fn judge(&self) -> Vec<Sentence> {
+    pub(super) fn judge(&self) -> Vec<Verdict> {
         let graph = Graph::of(self);
         let stuck = graph.stuck();
         let others = self.rows.len() - stuck.len();
@@ -75,7 +77,7 @@ impl<'p> Case<'p> {
     }
 
     /// Collective calls that differ, of a communicator on which some of these ranks are in a call.
-    fn mismatch(&self, knot: &[Rank]) -> Option<Sentence> {
+    fn mismatch(&self, knot: &[Rank]) -> Option<Verdict> {
         let in_call = |rank: &&Rank| self.rows[*rank].in_call;
         let inside: Vec<Rank> = knot.iter().filter(in_call).copied().collect();
         let groups = self.groups();
@@ -88,7 +90,7 @@ impl<'p> Case<'p> {
         let told = inside
             .into_iter()
             .filter(|rank| group.members.contains(*rank));
-        Some(Sentence {
+        Some(Verdict {
             cause: Cause::Mismatch(Arc::new(found)),
             ranks: told.collect(),
             breaks: Some(group.context),
@@ -98,7 +100,10 @@ impl<'p> Case<'p> {
     /// The communicators that are not broken; whole ones before their parts.
     fn groups(&self) -> Vec<&'p Group> {
         let mut groups: Vec<&Group> = Vec::new();
-        let all = self.pages.iter().flat_map(|page| &page.calls);
+        let all = self
+            .local_states
+            .iter()
+            .flat_map(|local_state| &local_state.calls);
         for calls in all.filter(|calls| !calls.broken) {
             if !groups.contains(&&calls.group) {
                 groups.push(&calls.group);
@@ -109,7 +114,10 @@ impl<'p> Case<'p> {
     }
 
     fn compared(&self, group: &Group) -> Option<Mismatch> {
-        let calls = self.pages.iter().flat_map(|page| &page.calls);
+        let calls = self
+            .local_states
+            .iter()
+            .flat_map(|local_state| &local_state.calls);
         let calls = calls.filter(|calls| calls.group == *group);
         let mut records: Vec<(u32, Rank, Record)> =
             calls.flat_map(|calls| calls.records.clone()).collect();
@@ -117,7 +125,7 @@ impl<'p> Case<'p> {
         compare_records(group, records)
     }
 
-    fn deadlock(&self, ranks: &[Rank], cycle: Vec<Rank>, others: usize) -> Sentence {
+    fn deadlock(&self, ranks: &[Rank], cycle: Vec<Rank>, others: usize) -> Verdict {
         let alone = self.rows.len() <= 1;
         let stuck = |rank: &Rank| {
             let row = self.rows[rank];
@@ -129,7 +137,7 @@ impl<'p> Case<'p> {
             cycle: cycle.clone(),
             unreceived: None,
         };
-        Sentence {
+        Verdict {
             cause: Cause::Deadlock(Arc::new(deadlock)),
             ranks: ranks.to_vec(),
             breaks: None,

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use parking_lot::Mutex;
 
-use super::page::Page;
+use super::local_state::LocalState;
 use crate::error::Mismatch;
 
 /// The questions of this process and of others.
 pub(super) struct Questions {
     last: AtomicU32,
     /// By process: the last question that was answered, and the answer.
-    pub(super) seen: Mutex<Vec<Option<(u32, Page)>>>,
+    pub(super) seen: Mutex<Vec<Option<(u32, LocalState)>>>,
     /// Whether a question was asked here that is not answered.
     open: AtomicBool,
     /// Who asks, and the question.
@@ -61,10 +61,10 @@ impl Questions {
     }
 
     /// A process has answered.
-    pub(super) fn see(&self, from: usize, question: u32, page: Page) {
+    pub(super) fn see(&self, from: usize, question: u32, local_state: LocalState) {
         let seen = &mut self.seen.lock()[from];
         if seen.as_ref().is_none_or(|(before, _)| *before < question) {
-            *seen = Some((question, page));
+            *seen = Some((question, local_state));
         }
     }
 }

@@ -1,10 +1,10 @@
-//! Reports and what they are made of, as bytes: deadlocks, mismatches, the [pages](super::page) of processes, and what
-//! they say of their [silence](super::silence).
+//! Reports and what they are made of, as bytes: deadlocks, mismatches, the [local states](super::local_state) of
+//! processes, and what they say of their [silence](super::silence).
 
 use std::sync::Arc;
 
+use super::local_state::{Calls, LocalState, Row};
 use super::notes::{Reader, Writer};
-use super::page::{Calls, Page, Row};
 use super::silence::{Count, Say};
 use crate::Rank;
 use crate::error::{Called, Deadlock, Mismatch, SourceLine, Stuck};
@@ -95,10 +95,10 @@ impl Writer {
         });
     }
 
-    fn page(&mut self, page: &Page) -> &mut Writer {
-        self.ranks(&page.ended)
-            .list(&page.rows, Writer::row)
-            .list(&page.calls, Writer::calls)
+    fn local_state(&mut self, local_state: &LocalState) -> &mut Writer {
+        self.ranks(&local_state.ended)
+            .list(&local_state.rows, Writer::row)
+            .list(&local_state.calls, Writer::calls)
     }
 
     pub(super) fn say(mut self, say: &Say) -> Writer {
@@ -120,16 +120,22 @@ impl Writer {
             }
             Say::Ask { round, question } => _ = self.number(1).call((*round, *question, 0)),
             Say::Stuck { round } => _ = self.number(2).number(*round as usize),
-            Say::Page { round, page } => {
+            Say::LocalState { round, local_state } => {
                 self.number(3).number(*round as usize);
-                match page {
-                    Some(page) => self.number(1).page(page),
+                match local_state {
+                    Some(local_state) => self.number(1).local_state(local_state),
                     None => self.number(0),
                 };
             }
             Say::Look(question) => _ = self.number(4).number(*question as usize),
-            Say::Seen { question, page } => {
-                _ = self.number(5).number(*question as usize).page(page);
+            Say::Seen {
+                question,
+                local_state,
+            } => {
+                _ = self
+                    .number(5)
+                    .number(*question as usize)
+                    .local_state(local_state);
             }
             Say::Found(None) => _ = self.number(6).number(0),
             Say::Found(Some(mismatch)) => _ = self.number(6).number(1).mismatch(mismatch),
@@ -260,8 +266,8 @@ impl Reader<'_> {
         })
     }
 
-    fn page(&mut self) -> Option<Page> {
-        Some(Page {
+    fn local_state(&mut self) -> Option<LocalState> {
+        Some(LocalState {
             ended: self.ranks()?,
             rows: self.list(Reader::row)?,
             calls: self.list(Reader::calls)?,
@@ -290,17 +296,17 @@ impl Reader<'_> {
             2 => Say::Stuck {
                 round: self.short()?,
             },
-            3 => Say::Page {
+            3 => Say::LocalState {
                 round: self.short()?,
-                page: match self.flag()? {
-                    true => Some(self.page()?),
+                local_state: match self.flag()? {
+                    true => Some(self.local_state()?),
                     false => None,
                 },
             },
             4 => Say::Look(self.short()?),
             5 => Say::Seen {
                 question: self.short()?,
-                page: self.page()?,
+                local_state: self.local_state()?,
             },
             _ => Say::Found(match self.flag()? {
                 true => Some(Arc::new(self.mismatch()?)),
@@ -350,7 +356,7 @@ mod tests {
         }
     }
 
-    fn page() -> Page {
+    fn local_state() -> LocalState {
         let call = (1, 2, 3);
         let some = Members::of(vec![4, 2]);
         let arms = vec![Needs::One(3), Needs::Started((1, 2))];
@@ -362,7 +368,7 @@ mod tests {
             Needs::Every(arms.clone()),
             Needs::Either(arms),
         ];
-        Page {
+        LocalState {
             ended: vec![5],
             rows: all_needs.into_iter().map(row).collect(),
             calls: vec![calls(some)],
@@ -382,8 +388,9 @@ mod tests {
             comm: None,
         };
         let (round, question) = (1, 7);
-        let [some, none] = [Some(page()), None].map(|page| Say::Page { round, page });
-        let page = page();
+        let [some, none] =
+            [Some(local_state()), None].map(|local_state| Say::LocalState { round, local_state });
+        let local_state = local_state();
         vec![
             Say::Rest {
                 round,
@@ -395,7 +402,10 @@ mod tests {
             some,
             none,
             Say::Look(question),
-            Say::Seen { question, page },
+            Say::Seen {
+                question,
+                local_state,
+            },
             Say::Found(None),
             Say::Found(Some(Arc::new(mismatch))),
         ]

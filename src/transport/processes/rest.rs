@@ -5,9 +5,9 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::far::Far;
-use super::judgement::{Case, Sentence};
+use super::judgement::{Case, Verdict};
+use super::local_state::{LocalState, Row};
 use super::notes::Writer;
-use super::page::{Page, Row};
 use super::silence::{Count, Rest, Say, To};
 use super::wire::{Envelope, Kind};
 use crate::Rank;
@@ -30,7 +30,7 @@ impl Fabric {
         let comms = self.comms();
         let registry = self.open_registry();
         let count = self.count_at_rest(far, &registry)?;
-        let before = far.silence.lock().wants_page();
+        let before = far.silence.lock().wants_local_state();
         let Some(before) = before else {
             let waits = self.waits(&registry);
             // Not under the registry's lock: that of MPI comes before it.
@@ -38,10 +38,10 @@ impl Fabric {
             far.rest(Rest { count, waits });
             return Some(());
         };
-        let page = (before == count).then(|| self.page(&registry, &comms));
-        let own = page.iter().flat_map(|page| &page.rows);
+        let local_state = (before == count).then(|| self.local_state(&registry, &comms));
+        let own = local_state.iter().flat_map(|local_state| &local_state.rows);
         *far.judged.lock() = own.cloned().collect();
-        let say = far.silence.lock().turn(page);
+        let say = far.silence.lock().turn(local_state);
         drop(registry);
         if let Some(say) = say {
             far.tell_silence(To::All, &say);
@@ -68,19 +68,20 @@ impl Fabric {
         hash.finish()
     }
 
-    /// Tells the near ranks what all processes find by the pages of all, once those are here.
+    /// Tells the near ranks what all processes find by the local states of all, once those are here.
     fn conclude(&self, far: &Far, me: Option<Rank>) -> Option<Error> {
         let comms = self.comms();
         let mut registry = self.open_registry();
         // If another rank looks at this moment, this one finds it asleep later.
         self.count_at_rest(far, &registry)?;
-        let pages = far.silence.lock().take_pages(&far.live())?;
+        let local_states = far.silence.lock().take_local_states(&far.live())?;
         let mine = std::mem::take(&mut *far.judged.lock());
-        let sentences = pages.map(|pages| Case::new(far.ranks(), &pages).judge());
-        let nothing = sentences.as_ref().is_some_and(Vec::is_empty);
+        let verdicts =
+            local_states.map(|local_states| Case::new(far.ranks(), &local_states).judge());
+        let nothing = verdicts.as_ref().is_some_and(Vec::is_empty);
         let mut error = None;
-        for sentence in sentences.into_iter().flatten() {
-            let told = self.pronounce(&mut registry, me, (sentence, &mine), &comms);
+        for verdict in verdicts.into_iter().flatten() {
+            let told = self.pronounce(&mut registry, me, (verdict, &mine), &comms);
             error = error.or(told);
         }
         drop(registry);
@@ -88,19 +89,19 @@ impl Fabric {
         error
     }
 
-    /// Tells the near ranks that a sentence concerns, if they still wait as their page says.
+    /// Tells the near ranks that a verdict concerns, if they still wait as their local state says.
     fn pronounce(
         &self,
         registry: &mut Registry,
         me: Option<Rank>,
-        (sentence, mine): (Sentence, &[Row]),
+        (verdict, mine): (Verdict, &[Row]),
         comms: &[Arc<CommShared>],
     ) -> Option<Error> {
-        let Sentence {
+        let Verdict {
             cause,
             mut ranks,
             breaks,
-        } = sentence;
+        } = verdict;
         if let Cause::Deadlock(deadlock) = &cause {
             registry.deadlocks.push(deadlock.clone());
         }
@@ -128,21 +129,22 @@ impl Far {
 
     /// The same where the world has not started: no rank of this process has called anything.
     pub(super) fn rest_without_ranks(&self) {
-        let wanted = self.silence.lock().wants_page();
+        let wanted = self.silence.lock().wants_local_state();
         match wanted {
             None => self.rest(Rest {
                 count: self.count(),
                 waits: 0,
             }),
             Some(_) => {
-                let say = self.silence.lock().turn(Some(Page::default()));
+                let say = self.silence.lock().turn(Some(LocalState::default()));
                 say.iter().for_each(|say| self.tell_silence(To::All, say));
             }
         }
-        let over = self.silence.lock().take_pages(&self.live());
-        if let Some(pages) = over {
-            let sentences = pages.map(|pages| Case::new(self.ranks(), &pages).judge());
-            self.take_held(None, sentences.is_some_and(|all| all.is_empty()));
+        let over = self.silence.lock().take_local_states(&self.live());
+        if let Some(local_states) = over {
+            let verdicts =
+                local_states.map(|local_states| Case::new(self.ranks(), &local_states).judge());
+            self.take_held(None, verdicts.is_some_and(|all| all.is_empty()));
         }
     }
 
@@ -164,8 +166,8 @@ impl Far {
         let (me, processes) = self.process();
         let hears = |process: &usize| to == To::All || to == To::One(*process);
         let all = (0..processes).filter(hears).collect::<Vec<_>>();
-        // Its own page is there already.
-        if all.contains(&me) && !matches!(say, Say::Page { .. }) {
+        // Its own local state is there already.
+        if all.contains(&me) && !matches!(say, Say::LocalState { .. }) {
             self.silence.lock().hear(me, say.clone());
         }
         let others = all.into_iter().filter(|process| *process != me);

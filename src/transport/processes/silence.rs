@@ -9,10 +9,10 @@
 //! left is out of it: no message to it or from it counts, and two counts are of one look only if they know the same
 //! processes to have left.
 //!
-//! Then each process, once more at rest with this count, tells all others its [page](super::page), and each judges by all
-//! pages. These are one state of all ranks, with nothing on its way: a message that was sent after the sender's page
-//! comes after that page, and is held until the receiver has judged; and one that was received before the receiver's page
-//! would have changed its count. A process whose count has changed, since a rank's time was over, tells no page, and
+//! Then each process, once more at rest with this count, tells all others its [local state](super::local_state), and each judges by all
+//! local states. These are one state of all ranks, with nothing on its way: a message that was sent after the sender's local state
+//! comes after that local state, and is held until the receiver has judged; and one that was received before the receiver's local state
+//! would have changed its count. A process whose count has changed, since a rank's time was over, tells no local state, and
 //! nobody is judged.
 //!
 //! A judgement ends a *round*. If it found nothing, because ranks have deadlines, the next one begins when a process
@@ -20,7 +20,7 @@
 
 use std::sync::Arc;
 
-use super::page::Page;
+use super::local_state::LocalState;
 use crate::error::Mismatch;
 
 /// What a process at rest has counted.
@@ -53,12 +53,18 @@ pub(super) enum Say {
     Ask { round: u32, question: u32 },
     /// To all: no rank can move.
     Stuck { round: u32 },
-    /// To all: the page of this process; `None` if one of its ranks has moved.
-    Page { round: u32, page: Option<Page> },
+    /// To all: the local state of this process; `None` if one of its ranks has moved.
+    LocalState {
+        round: u32,
+        local_state: Option<LocalState>,
+    },
     /// To all: they shall tell what they know of their ranks, in answer to this question.
     Look(u32),
     /// The answer.
-    Seen { question: u32, page: Page },
+    Seen {
+        question: u32,
+        local_state: LocalState,
+    },
     /// To all: the mismatch that no rank had noticed, if there is one by what the ranks have left behind.
     Found(Option<Arc<Mismatch>>),
 }
@@ -81,8 +87,8 @@ pub(super) struct Silence {
     asked: Option<(usize, u32)>,
     /// Whether it is proved that no rank can move.
     proved: bool,
-    /// The pages of this round.
-    pages: Vec<Option<Option<Page>>>,
+    /// The local states of this round.
+    local_states: Vec<Option<Option<LocalState>>>,
     /// Whether the ranks here are being told.
     pub concluding: bool,
     /// What the first process knows.
@@ -107,7 +113,7 @@ impl Silence {
     pub(super) fn new(me: usize, processes: usize) -> Silence {
         Silence {
             me,
-            pages: vec![None; processes],
+            local_states: vec![None; processes],
             known: Known {
                 counts: vec![None; processes],
                 ..Known::default()
@@ -133,9 +139,9 @@ impl Silence {
                 self.asked = Some((from, question));
             }
             Say::Stuck { round } if round == self.round => self.proved = true,
-            Say::Page { round, page } if round == self.round => {
+            Say::LocalState { round, local_state } if round == self.round => {
                 self.proved = true;
-                self.pages[from] = Some(page);
+                self.local_states[from] = Some(local_state);
             }
             _ => {}
         }
@@ -170,33 +176,33 @@ impl Silence {
         says
     }
 
-    /// Whether silence is proved, and this process has not told its page. Returns the count with which it was at rest.
-    pub(super) fn wants_page(&self) -> Option<Count> {
-        let wanted = self.proved && !self.concluding && self.pages[self.me].is_none();
+    /// Whether silence is proved, and this process has not told its local state. Returns the count with which it was at rest.
+    pub(super) fn wants_local_state(&self) -> Option<Count> {
+        let wanted = self.proved && !self.concluding && self.local_states[self.me].is_none();
         wanted.then(|| self.told.map_or(Count::default(), |(_, rest)| rest.count))
     }
 
-    /// The page of this process, to be told; at most once a round.
-    pub(super) fn turn(&mut self, page: Option<Page>) -> Option<Say> {
-        self.wants_page()?;
-        self.pages[self.me] = Some(page.clone());
-        Some(Say::Page {
+    /// The local state of this process, to be told; at most once a round.
+    pub(super) fn turn(&mut self, local_state: Option<LocalState>) -> Option<Say> {
+        self.wants_local_state()?;
+        self.local_states[self.me] = Some(local_state.clone());
+        Some(Say::LocalState {
             round: self.round,
-            page,
+            local_state,
         })
     }
 
-    /// The pages of all processes that have not left, once they are here: the ranks here are to be told, and then the round
+    /// The local states of all processes that have not left, once they are here: the ranks here are to be told, and then the round
     /// [ends](Self::next_round). `Some(None)` if one of them had moved.
-    pub(super) fn take_pages(&mut self, live: &[bool]) -> Option<Option<Vec<Page>>> {
-        let mut here = self.pages.iter().zip(live);
-        if !self.proved || !here.all(|(page, live)| page.is_some() || !live) {
+    pub(super) fn take_local_states(&mut self, live: &[bool]) -> Option<Option<Vec<LocalState>>> {
+        let mut here = self.local_states.iter().zip(live);
+        if !self.proved || !here.all(|(local_state, live)| local_state.is_some() || !live) {
             return None;
         }
-        let pages = self.pages.iter_mut().filter_map(Option::take);
-        let pages = pages.collect::<Vec<_>>().into_iter().collect();
+        let local_states = self.local_states.iter_mut().filter_map(Option::take);
+        let local_states = local_states.collect::<Vec<_>>().into_iter().collect();
         self.concluding = true;
-        Some(pages)
+        Some(local_states)
     }
 
     /// The ranks here have been told. If all processes found `nothing` to tell, what they had told of their states is still
@@ -326,16 +332,22 @@ mod tests {
             live.all(|(one, _)| one.proved)
         }
 
-        /// Each tells a page, and gets those of all.
-        fn conclude(&mut self, nothing: bool, page: impl Fn(usize) -> Option<Page>) -> Vec<bool> {
+        /// Each tells a local state, and gets those of all.
+        fn conclude(
+            &mut self,
+            nothing: bool,
+            local_state: impl Fn(usize) -> Option<LocalState>,
+        ) -> Vec<bool> {
             for me in 0..self.each.len() {
-                let say = self.each[me].turn(page(me)).unwrap();
-                assert!(self.each[me].turn(page(me)).is_none(), "twice");
+                let say = self.each[me].turn(local_state(me)).unwrap();
+                assert!(self.each[me].turn(local_state(me)).is_none(), "twice");
                 self.say(me, To::All, &say);
             }
             let live = self.live.clone();
-            let pages = self.each.iter_mut().map(|one| one.take_pages(&live));
-            let judged: Vec<bool> = pages.map(|pages| pages.unwrap().is_some()).collect();
+            let local_states = self.each.iter_mut().map(|one| one.take_local_states(&live));
+            let judged: Vec<bool> = local_states
+                .map(|local_states| local_states.unwrap().is_some())
+                .collect();
             for one in &mut self.each {
                 one.next_round(nothing);
                 one.concluding = false;
@@ -383,8 +395,8 @@ mod tests {
             assert!(!all.are_stuck());
             (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
             assert!(all.are_stuck());
-            let page = |me| (me != 1 || !moved).then(Page::default);
-            assert_eq!(all.conclude(false, page), [!moved; 3]);
+            let local_state = |me| (me != 1 || !moved).then(LocalState::default);
+            assert_eq!(all.conclude(false, local_state), [!moved; 3]);
         }
     }
 
@@ -392,7 +404,7 @@ mod tests {
     fn a_round_that_found_nothing_is_followed_by_one_when_a_rank_has_moved() {
         let mut all = All::of(3);
         (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
-        all.conclude(true, |_| Some(Page::default()));
+        all.conclude(true, |_| Some(LocalState::default()));
         (0..5).for_each(|_| all.rest(&[(1, 1); 3]));
         assert!(!all.are_stuck());
         (0..5).for_each(|_| all.rest_in(&[(1, 1); 3], 7));

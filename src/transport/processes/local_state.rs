@@ -1,5 +1,5 @@
 //! What a process knows of its ranks once something went wrong: where they sleep, what they need there, and which
-//! collective calls they have made. Its *page*.
+//! collective calls they have made. Its *local state* (Chandy, Lamport, *Distributed snapshots*, 1985).
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::transport::{CommShared, Fabric};
 
 /// What a process tells of its ranks.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Page {
+pub(super) struct LocalState {
     /// The ranks that have ended.
     pub ended: Vec<Rank>,
     /// Those that sleep.
@@ -52,7 +52,7 @@ pub(super) struct Calls {
     pub records: Vec<(u32, Rank, Record)>,
 }
 
-impl Page {
+impl LocalState {
     /// The last calls of a rank on the communicator with this context.
     pub(super) fn records_of(&self, rank: Rank, context: u32) -> Vec<(u32, Record)> {
         let calls = self
@@ -114,8 +114,9 @@ impl Row {
 }
 
 impl Fabric {
-    /// The page of this process. `comms` are those of the fabric, which the caller keeps until it has closed the registry.
-    pub(super) fn page(&self, registry: &Registry, comms: &[Arc<CommShared>]) -> Page {
+    /// The local state of this process. `comms` are those of the fabric, which the caller keeps until it has closed
+    /// the registry.
+    pub(super) fn local_state(&self, registry: &Registry, comms: &[Arc<CommShared>]) -> LocalState {
         let asleep = |rank: &Rank| self.endpoints[*rank].sleeper.asleep();
         let near = self.near();
         let rows = registry
@@ -123,7 +124,7 @@ impl Fabric {
             .filter(|(rank, _)| near.contains(rank) && asleep(rank))
             .map(|(rank, wait)| Row::of(rank, wait, registry.wakes_by_itself(rank)));
         let ended = |rank: &Rank| registry.end(*rank).is_some();
-        Page {
+        LocalState {
             // Before their calls are read, which are then their last.
             ended: near.clone().filter(ended).collect(),
             rows: rows.collect(),
