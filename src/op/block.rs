@@ -236,12 +236,29 @@ const WORD: usize = 8;
 unsafe fn copy_several(to: *mut u8, from: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        if bytes > 8 * WORD || !bytes.is_multiple_of(WORD) {
-            return copy_bytes(to, from, bytes);
+        match bytes {
+            16 => copy_each::<2>(to, from),
+            24 => copy_each::<3>(to, from),
+            32 => copy_each::<4>(to, from),
+            40 => copy_each::<5>(to, from),
+            48 => copy_each::<6>(to, from),
+            56 => copy_each::<7>(to, from),
+            64 => copy_each::<8>(to, from),
+            _ => copy_bytes(to, from, bytes),
         }
-        for at in (0..bytes / WORD).map(|word| WORD * word) {
-            copy_bytes(to.add(at), from.add(at), WORD);
-        }
+    }
+}
+
+/// Copies so many words one by one. A number that is known needs no loop, whose end is tested at each word.
+///
+/// # Safety
+///
+/// As [`copy_bytes`].
+#[inline(always)]
+unsafe fn copy_each<const WORDS: usize>(to: *mut u8, from: *const u8) {
+    for at in (0..WORDS).map(|word| WORD * word) {
+        // SAFETY: the caller's promise, for this part of the bytes.
+        unsafe { copy_bytes(to.add(at), from.add(at), WORD) }
     }
 }
 
