@@ -13,6 +13,12 @@ use crate::transport::deadlock::record::{Group, Record};
 use crate::transport::deadlock::wait_for_graph::Needs;
 
 impl Writer {
+    fn count(&mut self, count: &Count) {
+        for number in [count.sent, count.received, count.left] {
+            self.number(number as usize);
+        }
+    }
+
     fn line(&mut self, line: SourceLine) -> &mut Writer {
         self.text(&line.to_string())
     }
@@ -108,15 +114,7 @@ impl Writer {
                 question,
                 count,
             } => {
-                let Count {
-                    sent,
-                    received,
-                    left,
-                } = count;
-                self.number(0).call((*round, *question, 0));
-                for number in [sent, received, left] {
-                    self.number(*number as usize);
-                }
+                self.number(0).call((*round, *question, 0)).count(count);
             }
             Say::Ask { round, question } => _ = self.number(1).call((*round, *question, 0)),
             Say::Stuck { round } => _ = self.number(2).number(*round as usize),
