@@ -142,6 +142,29 @@ fn what_is_received_while_a_rank_asks_whether_a_request_is_done_is_received_in_a
 }
 
 #[test]
+fn asking_whether_a_receive_is_done_has_a_name_of_its_own() {
+    let trace = traced(2, |comm| {
+        if comm.rank() == 0 {
+            return comm.barrier().and_then(|()| comm.send(1, 0, &[1]));
+        }
+        let request = comm.irecv::<i32>(0, 0)?;
+        assert!(!request.is_done());
+        comm.barrier()?;
+        request.wait().map(drop)
+    });
+    let named = |name: &str| {
+        let calls = trace.calls.iter();
+        calls.filter(|call| call.call.starts_with(name)).count()
+    };
+    assert_eq!(
+        (named("irecv"), named("is_done")),
+        (1, 1),
+        "{:?}",
+        trace.calls
+    );
+}
+
+#[test]
 fn two_communicators_do_not_mix_their_messages() {
     let trace = traced(4, |comm| {
         let twin = comm.dup()?;

@@ -249,18 +249,21 @@ impl Core {
         match self.in_operator() {
             true => state.is_ready(),
             false if self.port.recorder.traces() => self.is_done_in_a_trace(state),
-            false => self.is_ready_or_lost(state),
+            false => !matches!(self.looked_at(state), Ok(false)),
         }
     }
 
-    fn is_ready_or_lost(&self, state: &Rc<RequestState>) -> bool {
-        let ready = self.ending_if_it_unwinds(|| self.is_ready(state));
-        !matches!(ready, Ok(false))
+    /// Whether it is ready, looked at outside of all operations.
+    fn looked_at(&self, state: &Rc<RequestState>) -> Result<bool> {
+        self.ending_if_it_unwinds(|| self.is_ready(state))
     }
 
     /// The same as a call of its own: what it receives is received in a call.
     fn is_done_in_a_trace(&self, state: &Rc<RequestState>) -> bool {
-        let event = || CallEvent::at(state.site);
+        let event = || CallEvent {
+            verb: "is_done",
+            ..CallEvent::at(state.site)
+        };
         let call = &OnComm {
             call: &event,
             context: state.comm.context,
@@ -268,9 +271,9 @@ impl Core {
         let show = || format!("is_done of {state}");
         let recorder = &self.port.recorder;
         let token = recorder.begin(call, &show);
-        let done = self.is_ready_or_lost(state);
-        recorder.end(token, call, &show, true);
-        done
+        let ready = self.looked_at(state);
+        recorder.end(token, call, &show, ready.is_ok());
+        !matches!(ready, Ok(false))
     }
 
     /// Whether a request is ready now; an error if it never can be.

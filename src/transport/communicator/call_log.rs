@@ -45,7 +45,7 @@ impl Logged {
         // Acquire: a context of a later call comes after its 0, or after the word that followed.
         fence(Ordering::Acquire);
         // The same word as before may be that of a later call: then both calls are of this entry and number, and the
-        // context is that of either.
+        // context is that of either, or of one between them, which takes two turns of the ring between these loads.
         (word != 0 && self.word.load(Ordering::Relaxed) == word).then_some((word, context))
     }
 }

@@ -26,6 +26,10 @@ impl Far {
             for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
                 self.end(fabric, rank, why.clone());
             }
+            // Nothing is to be heard of them any more.
+            let (me, processes) = self.process();
+            let others = (0..processes).filter(|process| *process != me);
+            others.for_each(|process| self.session.leaves(process));
         }
     }
 
@@ -60,10 +64,8 @@ impl Far {
                 }
             }
             _ => {
-                if let Some(body) = self.held.hold(from, letter, body) {
-                    self.take(fabric, from, &envelope, (contents, body));
-                    self.has_received(from);
-                }
+                self.take(fabric, from, &envelope, (contents, body));
+                self.has_received(from);
             }
         }
     }
@@ -77,22 +79,11 @@ impl Far {
                 local_state,
             } => self.questions.see(from, question, local_state),
             Say::Found(found) => self.questions.find(from, found),
-            say => {
-                if matches!(say, Say::LocalState { .. }) {
-                    self.held.begin(from);
-                }
-                self.silence.lock().hear(from, say);
-            }
+            say => self.silence.lock().hear(from, say),
         }
     }
 
-    pub(super) fn take(
-        &self,
-        fabric: Option<&Fabric>,
-        from: usize,
-        envelope: &Envelope,
-        it: Contents<'_>,
-    ) {
+    fn take(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, it: Contents<'_>) {
         let note = || it.1.as_ref().map_or(it.0, Message::bytes);
         match envelope.kind {
             Kind::End => self.take_end(fabric, note()),

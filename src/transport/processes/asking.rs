@@ -135,7 +135,9 @@ impl Fabric {
         far.tell_found(found);
         let mut nap = Nap::default();
         loop {
-            if let Some(found) = far.found() {
+            if let Some(found) = far.found()
+                && far.session.processes.has_sent_all()
+            {
                 return found;
             }
             far.poll(Some(self), true);

@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::held::Held;
 use super::local_state::Row;
 use super::notes::{End, Hello, Writer};
 use super::questions::Questions;
@@ -57,7 +56,6 @@ pub(crate) struct Far {
     pub(super) silence: Mutex<Silence>,
     /// The rows of the local state that this process has told.
     pub(super) judged: Mutex<Vec<Row>>,
-    pub(super) held: Held,
     pub(super) questions: Questions,
     /// The deadlocks that were found here, until other processes are told.
     deadlocks: Mutex<Vec<Arc<Deadlock>>>,
@@ -96,7 +94,6 @@ impl Far {
             received: all.iter().map(|_| AtomicU64::new(0)).collect(),
             silence: Mutex::new(Silence::new(me, all.len())),
             judged: Mutex::default(),
-            held: Held::new(all.len()),
             questions: Questions::new(all.len()),
             deadlocks: Mutex::default(),
         };

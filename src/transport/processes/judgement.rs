@@ -78,7 +78,7 @@ impl<'p> Case<'p> {
 
     /// Collective calls that differ, of a communicator on which some of these ranks are in a call.
     fn mismatch(&self, knot: &[Rank]) -> Option<Verdict> {
-        let in_call = |rank: &&Rank| self.rows[*rank].in_call;
+        let in_call = |rank: &&Rank| !self.rows[*rank].contexts.is_empty();
         let inside: Vec<Rank> = knot.iter().filter(in_call).copied().collect();
         let groups = self.groups();
         let concerned = groups
@@ -89,7 +89,7 @@ impl<'p> Case<'p> {
             .find_map(|group| Some((group, self.compared(group)?)))?;
         let told = inside
             .into_iter()
-            .filter(|rank| group.members.contains(*rank));
+            .filter(|rank| self.rows[rank].contexts.contains(&group.context));
         Some(Verdict {
             cause: Cause::Mismatch(Arc::new(found)),
             ranks: told.collect(),

@@ -32,8 +32,9 @@ pub(super) struct Row {
     pub comm: Option<Arc<str>>,
     pub needs: Needs,
     pub needs_buffer: bool,
-    /// Whether it is in a collective, or has started one.
-    pub in_call: bool,
+    /// The contexts of the communicators on which it is in a collective, or has started one. A call of a part is one of
+    /// the whole communicator, too.
+    pub contexts: Vec<u32>,
     /// Whether it wakes by itself, at a time that its call has set.
     pub may_move: bool,
     /// The started collectives, and the ranks whose messages they await.
@@ -67,7 +68,9 @@ impl LocalState {
 }
 
 impl Row {
-    fn of(rank: Rank, wait: &Wait, may_move: bool) -> Row {
+    fn of(rank: Rank, wait: &Wait, may_move: bool, comms: &[Arc<CommShared>]) -> Row {
+        let on = |comm: &Arc<CommShared>| [Some(comm.context), whole_of(comm, comms)];
+        let contexts = wait.calls().flat_map(|(comm, _)| on(comm)).flatten();
         let awaiting = wait.awaiting.iter();
         Row {
             rank,
@@ -76,7 +79,7 @@ impl Row {
             comm: wait.comm_name(),
             needs: wait.needs.clone(),
             needs_buffer: wait.needs_buffer,
-            in_call: wait.calls().next().is_some(),
+            contexts: contexts.collect(),
             may_move,
             awaiting: awaiting
                 .map(|call| (call.key(), call.ranks.clone()))
@@ -113,6 +116,16 @@ impl Row {
     }
 }
 
+/// The context of the communicator that this one is a part of.
+fn whole_of(part: &Arc<CommShared>, comms: &[Arc<CommShared>]) -> Option<u32> {
+    let has_it = |comm: &&Arc<CommShared>| {
+        let parts = comm.parts.get();
+        parts.is_some_and(|parts| parts.all().any(|one| Arc::ptr_eq(one, part)))
+    };
+    let whole = comms.iter().find(has_it).filter(|_| part.is_part());
+    whole.map(|comm| comm.context)
+}
+
 impl Fabric {
     /// The local state of this process. `comms` are those of the fabric, which the caller keeps until it has closed
     /// the registry.
@@ -122,7 +135,7 @@ impl Fabric {
         let rows = registry
             .living()
             .filter(|(rank, _)| near.contains(rank) && asleep(rank))
-            .map(|(rank, wait)| Row::of(rank, wait, registry.wakes_by_itself(rank)));
+            .map(|(rank, wait)| Row::of(rank, wait, registry.wakes_by_itself(rank), comms));
         let ended = |rank: &Rank| registry.end(*rank).is_some();
         LocalState {
             // Before their calls are read, which are then their last.

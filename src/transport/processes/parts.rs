@@ -34,7 +34,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    fn all(&self) -> impl Iterator<Item = &Arc<CommShared>> {
+    pub(super) fn all(&self) -> impl Iterator<Item = &Arc<CommShared>> {
         self.columns.iter().chain([&self.near])
     }
 }

@@ -78,8 +78,10 @@ impl Writer {
         self.number(row.rank).text(&row.call).line(row.site);
         self.maybe(row.comm.as_deref()).needs(&row.needs);
         self.number(row.needs_buffer.into())
-            .number(row.in_call.into())
             .number(row.may_move.into());
+        self.list(&row.contexts, |this, context| {
+            _ = this.number(*context as usize)
+        });
         self.list(&row.awaiting, |this, ((context, number), ranks)| {
             this.call((*context, *number, 0)).ranks(ranks);
         });
@@ -233,8 +235,8 @@ impl Reader<'_> {
             comm: self.maybe()?,
             needs: self.needs()?,
             needs_buffer: self.flag()?,
-            in_call: self.flag()?,
             may_move: self.flag()?,
+            contexts: self.list(Reader::short)?,
             awaiting: self.list(|this| Some((this.key()?, this.ranks()?)))?,
             since: None,
         })
@@ -328,7 +330,7 @@ mod tests {
             comm: Some("dup".into()),
             needs,
             needs_buffer: true,
-            in_call: false,
+            contexts: vec![2, 9],
             may_move: true,
             awaiting: vec![((8, 9), vec![2])],
             since: None,

@@ -9,7 +9,7 @@ use super::judgement::{Case, Verdict};
 use super::local_state::{LocalState, Row};
 use super::notes::Writer;
 use super::silence::{Count, Rest, Say, To};
-use super::wire::{Envelope, Kind};
+use super::wire::Kind;
 use crate::Rank;
 use crate::error::{Cause, Error};
 use crate::transport::deadlock::registry::Registry;
@@ -38,7 +38,7 @@ impl Fabric {
             far.rest(Rest { count, waits });
             return Some(());
         };
-        let local_state = (before == count).then(|| self.local_state(&registry, &comms));
+        let local_state = (before == Some(count)).then(|| self.local_state(&registry, &comms));
         let own = local_state.iter().flat_map(|local_state| &local_state.rows);
         *far.judged.lock() = own.cloned().collect();
         let say = far.silence.lock().turn(local_state);
@@ -85,7 +85,7 @@ impl Fabric {
             error = error.or(told);
         }
         drop(registry);
-        far.take_held(Some(self), nothing);
+        far.silence.lock().next_round(nothing);
         error
     }
 
@@ -135,8 +135,9 @@ impl Far {
                 count: self.count(),
                 waits: 0,
             }),
-            Some(_) => {
-                let say = self.silence.lock().turn(Some(LocalState::default()));
+            Some(before) => {
+                let same = before == Some(self.count());
+                let say = self.silence.lock().turn(same.then(LocalState::default));
                 say.iter().for_each(|say| self.tell_silence(To::All, say));
             }
         }
@@ -144,21 +145,9 @@ impl Far {
         if let Some(local_states) = over {
             let verdicts =
                 local_states.map(|local_states| Case::new(self.ranks(), &local_states).judge());
-            self.take_held(None, verdicts.is_some_and(|all| all.is_empty()));
+            let nothing = verdicts.is_some_and(|all| all.is_empty());
+            self.silence.lock().next_round(nothing);
         }
-    }
-
-    /// The ranks here have been told, or all processes found `nothing` to tell: takes in what was held, in order, and lets
-    /// the next round begin.
-    fn take_held(&self, fabric: Option<&Fabric>, nothing: bool) {
-        self.silence.lock().next_round(nothing);
-        while let Some((from, letter, body)) = self.held.next() {
-            if let Some((envelope, contents)) = Envelope::open(letter.bytes()) {
-                self.take(fabric, from, &envelope, (contents, body));
-                self.has_received(from);
-            }
-        }
-        self.silence.lock().concluding = false;
     }
 
     /// Says something of silence. It is not counted.

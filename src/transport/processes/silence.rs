@@ -9,11 +9,11 @@
 //! left is out of it: no message to it or from it counts, and two counts are of one look only if they know the same
 //! processes to have left.
 //!
-//! Then each process, once more at rest with this count, tells all others its [local state](super::local_state), and each judges by all
-//! local states. These are one state of all ranks, with nothing on its way: a message that was sent after the sender's local state
-//! comes after that local state, and is held until the receiver has judged; and one that was received before the receiver's local state
-//! would have changed its count. A process whose count has changed, since a rank's time was over, tells no local state, and
-//! nobody is judged.
+//! Then each process tells all others its [local state](super::local_state), if it is still at rest with the count of its
+//! answer, and each judges by all local states. These are one state of all ranks, with nothing on its way. A process
+//! whose count has changed since its answer, because a rank's time was over or a message came from such a rank, tells no
+//! local state, and nobody is judged. What moves after that is a rank with a deadline, or one that can be freed by such a
+//! rank: no verdict is about these.
 //!
 //! A judgement ends a *round*. If it found nothing, because ranks have deadlines, the next one begins when a process
 //! comes to rest in another state.
@@ -83,8 +83,10 @@ pub(super) struct Silence {
     round: u32,
     /// The state that was told, and to which process.
     told: Option<(usize, Rest)>,
-    /// The process that asks, and its question.
-    asked: Option<(usize, u32)>,
+    /// The process that asks, its question, and the round of that.
+    asked: Option<(usize, u32, u32)>,
+    /// The count in the last answer of this round.
+    answered: Option<Count>,
     /// Whether it is proved that no rank can move.
     proved: bool,
     /// The local states of this round.
@@ -135,8 +137,9 @@ impl Silence {
                 question,
                 count,
             } if round == self.round => self.known.answer(from, question, count),
-            Say::Ask { round, question } if round == self.round => {
-                self.asked = Some((from, question));
+            // The first process may be in the next round already.
+            Say::Ask { round, question } if [self.round, self.round + 1].contains(&round) => {
+                self.asked = Some((from, question, round));
             }
             Say::Stuck { round } if round == self.round => self.proved = true,
             Say::LocalState { round, local_state } if round == self.round => {
@@ -166,8 +169,9 @@ impl Silence {
         if self.told.replace((first, rest)) != Some((first, rest)) {
             tell(first, 0);
         }
-        if let Some((asker, question)) = self.asked.take() {
+        if let Some((asker, question, _)) = self.asked.take_if(|(.., of)| *of == round) {
             tell(asker, question);
+            self.answered = Some(count);
         }
         if first == self.me {
             let say = self.known.conclude(round, live);
@@ -176,10 +180,11 @@ impl Silence {
         says
     }
 
-    /// Whether silence is proved, and this process has not told its local state. Returns the count with which it was at rest.
-    pub(super) fn wants_local_state(&self) -> Option<Count> {
+    /// Whether silence is proved, and this process has not told its local state. Returns the
+    /// count of its answer: with another one it is in another state.
+    pub(super) fn wants_local_state(&self) -> Option<Option<Count>> {
         let wanted = self.proved && !self.concluding && self.local_states[self.me].is_none();
-        wanted.then(|| self.told.map_or(Count::default(), |(_, rest)| rest.count))
+        wanted.then_some(self.answered)
     }
 
     /// The local state of this process, to be told; at most once a round.
@@ -209,7 +214,9 @@ impl Silence {
     /// so.
     pub(super) fn next_round(&mut self, nothing: bool) {
         self.round += 1;
-        (self.asked, self.proved) = (None, false);
+        self.concluding = false;
+        (self.answered, self.proved) = (None, false);
+        self.asked.take_if(|(.., of)| *of != self.round);
         if !nothing {
             self.told = None;
         }
@@ -348,10 +355,7 @@ mod tests {
             let judged: Vec<bool> = local_states
                 .map(|local_states| local_states.unwrap().is_some())
                 .collect();
-            for one in &mut self.each {
-                one.next_round(nothing);
-                one.concluding = false;
-            }
+            self.each.iter_mut().for_each(|one| one.next_round(nothing));
             judged
         }
     }
@@ -398,6 +402,61 @@ mod tests {
             let local_state = |me| (me != 1 || !moved).then(LocalState::default);
             assert_eq!(all.conclude(false, local_state), [!moved; 3]);
         }
+    }
+
+    #[test]
+    fn a_process_that_has_moved_since_its_answer_knows_the_count_of_that() {
+        let mut all = All::of(2);
+        let counts = [(1, 1); 2];
+        let rest = |sent| Rest {
+            count: Count {
+                sent,
+                received: 1,
+                left: 0,
+            },
+            waits: 0,
+        };
+        // In the second look the first process asks, and the other one answers.
+        (0..2).for_each(|_| all.rest(&counts));
+        // Then a rank of that one sends a message, and it rests again; the first process does not hear of it in time.
+        assert!(!all.each[1].rest(rest(2), &[true; 2]).is_empty());
+        for _ in 0..2 {
+            let says = all.each[0].rest(rest(1), &[true; 2]);
+            says.iter().for_each(|(to, say)| all.say(0, *to, say));
+        }
+        assert!(all.are_stuck());
+        assert_eq!(all.each[1].wants_local_state(), Some(Some(rest(1).count)));
+    }
+
+    #[test]
+    fn a_question_of_the_next_round_waits_for_that_round() {
+        let mut all = All::of(2);
+        let mut late = Silence::new(1, 2);
+        let ask = Say::Ask {
+            round: 1,
+            question: 7,
+        };
+        late.hear(0, ask);
+        let live = [true; 2];
+        let answers = |says: Vec<(To, Say)>| {
+            let is_answer = |(_, say): &(To, Say)| matches!(say, Say::Rest { question: 7, .. });
+            says.iter().filter(|say| is_answer(say)).count()
+        };
+        assert_eq!(answers(late.rest(Rest::default(), &live)), 0);
+        late.next_round(true);
+        assert_eq!(answers(late.rest(Rest::default(), &live)), 1);
+        assert_eq!(late.answered, Some(Count::default()));
+        // One of a round that is over is not answered.
+        late.hear(
+            0,
+            Say::Ask {
+                round: 0,
+                question: 7,
+            },
+        );
+        assert_eq!(answers(late.rest(Rest::default(), &live)), 0);
+        (0..5).for_each(|_| all.rest(&[(1, 1); 2]));
+        assert!(all.are_stuck());
     }
 
     #[test]
