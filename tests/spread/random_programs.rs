@@ -4,6 +4,7 @@ use rankfold::{ErrorKind, Outcome, World};
 
 use super::programs::world;
 use super::support::random::{Act, Calls, Kinds, Program, Whole, completes, draw};
+use super::support::random_meetings::Meeting;
 use super::support::{Random, scale};
 
 /// Number of right programs, and of wrong ones.
@@ -19,17 +20,16 @@ fn programs(ranks: usize, kinds: Kinds, count: f64) -> impl Iterator<Item = (u64
         .take((count * scale()).ceil() as usize)
 }
 
-/// Replaces what is for ranks of one process alone.
+/// Replaces what is for ranks of one process alone: values that are moved, subsets, windows.
 fn spread(program: &mut Program) {
     for acts in &mut program.ranks {
-        acts.retain(|act| !matches!(act, Act::Start { .. } | Act::Finish { .. }));
+        acts.retain(|act| !matches!(act, Act::Epoch { .. } | Act::Touch(_)));
         for act in acts {
             match act {
                 Act::Send(message) | Act::Recv { message, .. } => message.moved = false,
                 Act::Whole { what, .. } => {
-                    *what = match *what {
-                        Whole::Gather { by, length } => Whole::Shift { by, length },
-                        other => other,
+                    if let Whole::Meeting(Meeting::Values { .. } | Meeting::Subset { .. }) = what {
+                        *what = Whole::Meeting(Meeting::Exact { length: 3 });
                     }
                 }
                 _ => {}
