@@ -60,6 +60,10 @@ pub fn explore<R: Send>(ranks: usize, f: impl Fn(&Comm) -> Result<R> + Sync) -> 
 /// lock. Where several ranks do so and depend on each other, some additional runs are needed, which do not count as
 /// orders. A program without such receives and locks has one order.
 ///
+/// A rank that takes a message from any source or locks a part does so once all other ranks wait or have ended. So no rank
+/// may wait for that one by other means than calls of rankfold: it must not poll an atomic of a window in a loop, or
+/// block on a `std` barrier, until a rank has gone on that is about to lock. Such a run ends with its time limit.
+///
 /// # Examples
 ///
 /// ```

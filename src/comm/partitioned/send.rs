@@ -16,7 +16,7 @@ use crate::transport::port::CopyTo;
 ///
 /// It is *active* from [`start`](Self::start) until [`wait`](Self::wait) or [`test`](Self::test) has completed it. If
 /// it is dropped while it is active, the parts that were ready are delivered, and the others never come: a receiver
-/// that waits for them gets an error.
+/// that waits for them gets an error. One that is forgotten while some of its parts are ready leaves its tag in use.
 #[must_use = "it does nothing until it is started"]
 pub struct SendParts<'c, T: Element> {
     sending: Sending<'c>,

@@ -135,7 +135,8 @@ impl<T: Element> Window<T> {
     }
 
     /// Locks the own part to read and to write it: [`lock_exclusive`](Self::lock_exclusive) of the own rank. Between
-    /// the epochs of fences no other rank has it locked, so it does not wait.
+    /// the epochs of fences no other rank has it locked, so it does not wait, except for its turn in a world whose orders
+    /// are chosen ([`explore`](crate::testing::explore)).
     ///
     /// # Errors
     ///

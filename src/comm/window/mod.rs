@@ -70,8 +70,8 @@
 //! locked to read should not wait for another one that is about to do the same.
 //!
 //! [`explore`](crate::testing::explore) and worlds with a seed choose the order of messages and of locks, and not that of
-//! atomic operations. Neither reports nor [`World::inject`](crate::World::inject) count `put`, `accumulate` and the
-//! methods of atomics.
+//! atomic operations; there a rank locks once all others wait or have ended, so none may poll atomics until it has. Neither
+//! reports nor [`World::inject`](crate::World::inject) count `put`, `accumulate` and the methods of atomics.
 
 mod active_target;
 mod atomic;
