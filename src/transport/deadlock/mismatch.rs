@@ -30,8 +30,8 @@ impl Fabric {
 
     /// Whether `rank` has made collectives of this communicator after this one.
     pub(crate) fn has_passed(&self, rank: Rank, context: u32, number: u32) -> bool {
-        let calls = self.records_of(rank, context);
-        calls.iter().any(|(later, _)| is_later(*later, number))
+        let numbers = self.numbers_of(rank, context);
+        numbers.into_iter().any(|later| is_later(later, number))
     }
 
     /// The calls that the ranks made as collective `number`, if they do not agree.

@@ -56,7 +56,7 @@ impl Group {
 
 impl Fabric {
     /// The last calls of a rank on the communicator with this context, with their numbers.
-    pub(crate) fn records_of(&self, rank: Rank, context: u32) -> Vec<(u32, Record)> {
+    pub(super) fn records_of(&self, rank: Rank, context: u32) -> Vec<(u32, Record)> {
         if self.is_far(rank) {
             return self.far_records(rank, context);
         }
@@ -68,8 +68,23 @@ impl Fabric {
 
     /// The record of a rank for its call of this number, if it has made the call recently and that is known here.
     pub(crate) fn record_of(&self, rank: Rank, context: u32, number: u32) -> Option<Record> {
-        let records = self.records_of(rank, context).into_iter();
+        if !self.is_far(rank) {
+            let call = self.endpoints[rank].log.find(context, number);
+            return call.map(|call| Record::of(&call));
+        }
+        let records = self.far_records(rank, context).into_iter();
         let mut found = records.filter(|(other, _)| *other == number);
         found.next().map(|(_, record)| record)
+    }
+
+    /// The numbers of the last calls of a rank on the communicator with this context.
+    pub(super) fn numbers_of(&self, rank: Rank, context: u32) -> Vec<u32> {
+        fn numbers<T>(calls: Vec<(u32, T)>) -> Vec<u32> {
+            calls.into_iter().map(|(number, _)| number).collect()
+        }
+        match self.is_far(rank) {
+            true => numbers(self.far_records(rank, context)),
+            false => numbers(self.endpoints[rank].log.last_of(context)),
+        }
     }
 }
