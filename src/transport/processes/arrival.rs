@@ -21,6 +21,10 @@ impl Far {
         let polled = self.session.processes.poll(all, arrived);
         self.tell_received_later();
         self.answer(fabric);
+        if let Some(fabric) = fabric.filter(|_| self.held.any()) {
+            // Whoever takes in messages: the ranks here need not all rest again.
+            _ = fabric.conclude(self, None);
+        }
         if let Err(error) = polled {
             let why = Gone::Failed(format!("its process cannot be reached: {error}").into());
             for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
@@ -64,8 +68,10 @@ impl Far {
                 }
             }
             _ => {
-                self.take(fabric, from, &envelope, (contents, body));
-                self.has_received(from);
+                if let Some(body) = self.held.hold(from, letter, body) {
+                    self.take(fabric, from, &envelope, (contents, body));
+                    self.has_received(from);
+                }
             }
         }
     }
@@ -79,11 +85,24 @@ impl Far {
                 local_state,
             } => self.questions.see(from, question, local_state),
             Say::Found(found) => self.questions.find(from, found),
+            Say::Told { round } => {
+                // In one step: what is held is let go of after the round has ended.
+                let silence = self.silence.lock();
+                if silence.round() == round {
+                    self.held.begin(from);
+                }
+            }
             say => self.silence.lock().hear(from, say),
         }
     }
 
-    fn take(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, it: Contents<'_>) {
+    pub(super) fn take(
+        &self,
+        fabric: Option<&Fabric>,
+        from: usize,
+        envelope: &Envelope,
+        it: Contents<'_>,
+    ) {
         let note = || it.1.as_ref().map_or(it.0, Message::bytes);
         match envelope.kind {
             Kind::End => self.take_end(fabric, note()),

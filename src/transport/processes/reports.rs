@@ -137,6 +137,7 @@ impl Writer {
                     .number(*question as usize)
                     .local_state(local_state);
             }
+            Say::Told { round } => _ = self.number(7).number(*round as usize),
             Say::Found(None) => _ = self.number(6).number(0),
             Say::Found(Some(mismatch)) => _ = self.number(6).number(1).mismatch(mismatch),
         }
@@ -308,6 +309,9 @@ impl Reader<'_> {
                 question: self.short()?,
                 local_state: self.local_state()?,
             },
+            7 => Say::Told {
+                round: self.short()?,
+            },
             _ => Say::Found(match self.flag()? {
                 true => Some(Arc::new(self.mismatch()?)),
                 false => None,
@@ -406,6 +410,7 @@ mod tests {
                 question,
                 local_state,
             },
+            Say::Told { round },
             Say::Found(None),
             Say::Found(Some(Arc::new(mismatch))),
         ]

@@ -9,7 +9,7 @@ use super::judgement::{Case, Verdict};
 use super::local_state::{LocalState, Row};
 use super::notes::Writer;
 use super::silence::{Count, Rest, Say, To};
-use super::wire::Kind;
+use super::wire::{Envelope, Kind};
 use crate::Rank;
 use crate::error::{Cause, Error};
 use crate::transport::deadlock::registry::Registry;
@@ -69,24 +69,46 @@ impl Fabric {
     }
 
     /// Tells the near ranks what all processes find by the local states of all, once those are here.
-    fn conclude(&self, far: &Far, me: Option<Rank>) -> Option<Error> {
+    pub(super) fn conclude(&self, far: &Far, me: Option<Rank>) -> Option<Error> {
+        // Kept until the registry is closed: the last reference to one may be here.
         let comms = self.comms();
-        let mut registry = self.open_registry();
-        // If another rank looks at this moment, this one finds it asleep later.
-        self.count_at_rest(far, &registry)?;
-        let local_states = far.silence.lock().take_local_states(&far.live())?;
-        let mine = std::mem::take(&mut *far.judged.lock());
-        let verdicts =
-            local_states.map(|local_states| Case::new(far.ranks(), &local_states).judge());
+        let (round, local_states) = far.judgeable()?;
+        let verdicts = local_states.map(|all| Case::new(far.ranks(), &all).judge());
         let nothing = verdicts.as_ref().is_some_and(Vec::is_empty);
+        let verdicts = verdicts.unwrap_or_default();
+        if !verdicts.is_empty() {
+            far.tells(round);
+        }
+        let mut registry = self.open_registry();
+        if !self.can_be_told(far, &registry, (round, &verdicts)) {
+            return None;
+        }
+        far.silence.lock().begins_to_tell();
+        let mine = std::mem::take(&mut *far.judged.lock());
         let mut error = None;
-        for verdict in verdicts.into_iter().flatten() {
+        for verdict in verdicts {
             let told = self.pronounce(&mut registry, me, (verdict, &mine), &comms);
             error = error.or(told);
         }
         drop(registry);
-        far.silence.lock().next_round(nothing);
+        far.take_held(Some(self), nothing);
         error
+    }
+
+    /// Whether this is still to be done, and the near ranks that the verdicts concern sleep, or have ended. One that looks
+    /// at this moment sleeps again later, since it can never move.
+    fn can_be_told(
+        &self,
+        far: &Far,
+        registry: &Registry,
+        (round, verdicts): (u32, &[Verdict]),
+    ) -> bool {
+        let near = self.near();
+        let concerned = verdicts.iter().flat_map(|verdict| &verdict.ranks);
+        let sleeps = |rank: &Rank| registry.entries[*rank].wait.is_some();
+        let mut ranks = concerned.filter(|rank| near.contains(rank));
+        ranks.all(|rank| sleeps(rank) || registry.end(*rank).is_some())
+            && far.judgeable().is_some_and(|(now, _)| now == round)
     }
 
     /// Tells the near ranks that a verdict concerns, if they still wait as their local state says.
@@ -141,13 +163,36 @@ impl Far {
                 say.iter().for_each(|say| self.tell_silence(To::All, say));
             }
         }
-        let over = self.silence.lock().take_local_states(&self.live());
-        if let Some(local_states) = over {
-            let verdicts =
-                local_states.map(|local_states| Case::new(self.ranks(), &local_states).judge());
-            let nothing = verdicts.is_some_and(|all| all.is_empty());
-            self.silence.lock().next_round(nothing);
+        if let Some((_, local_states)) = self.judgeable() {
+            let verdicts = local_states.map(|all| Case::new(self.ranks(), &all).judge());
+            self.silence.lock().begins_to_tell();
+            self.take_held(None, verdicts.is_some_and(|all| all.is_empty()));
         }
+    }
+
+    /// The round, and the local states of all processes, once they are here: `None` if one of them had moved.
+    fn judgeable(&self) -> Option<(u32, Option<Vec<LocalState>>)> {
+        let silence = self.silence.lock();
+        Some((silence.round(), silence.local_states(&self.live())?))
+    }
+
+    /// Tells the other processes that the ranks here are told.
+    fn tells(&self, round: u32) {
+        let say = self.silence.lock().tells(round);
+        say.iter().for_each(|say| self.tell_silence(To::All, say));
+    }
+
+    /// The ranks here have been told, or all processes found `nothing` to tell: takes in what was held, in order, and lets
+    /// the next round begin.
+    fn take_held(&self, fabric: Option<&Fabric>, nothing: bool) {
+        self.silence.lock().next_round(nothing);
+        while let Some((from, letter, body)) = self.held.next() {
+            if let Some((envelope, contents)) = Envelope::open(letter.bytes()) {
+                self.take(fabric, from, &envelope, (contents, body));
+                self.has_received(from);
+            }
+        }
+        self.silence.lock().concluding = false;
     }
 
     /// Says something of silence. It is not counted.

@@ -13,7 +13,8 @@
 //! answer, and each judges by all local states. These are one state of all ranks, with nothing on its way. A process
 //! whose count has changed since its answer, because a rank's time was over or a message came from such a rank, tells no
 //! local state, and nobody is judged. What moves after that is a rank with a deadline, or one that can be freed by such a
-//! rank: no verdict is about these.
+//! rank: no verdict is about these. What the ranks of a process do once they are told follows from the verdict: before
+//! that, the process says so, and its messages wait where the ranks are still to be told ([held](super::held)).
 //!
 //! A judgement ends a *round*. If it found nothing, because ranks have deadlines, the next one begins when a process
 //! comes to rest in another state.
@@ -58,6 +59,8 @@ pub(super) enum Say {
         round: u32,
         local_state: Option<LocalState>,
     },
+    /// To all: the ranks of this process are told, and go on or end by that.
+    Told { round: u32 },
     /// To all: they shall tell what they know of their ranks, in answer to this question.
     Look(u32),
     /// The answer.
@@ -91,6 +94,8 @@ pub(super) struct Silence {
     proved: bool,
     /// The local states of this round.
     local_states: Vec<Option<Option<LocalState>>>,
+    /// Whether the other processes know that the ranks here are told.
+    said: bool,
     /// Whether the ranks here are being told.
     pub concluding: bool,
     /// What the first process knows.
@@ -197,25 +202,37 @@ impl Silence {
         })
     }
 
-    /// The local states of all processes that have not left, once they are here: the ranks here are to be told, and then the round
-    /// [ends](Self::next_round). `Some(None)` if one of them had moved.
-    pub(super) fn take_local_states(&mut self, live: &[bool]) -> Option<Option<Vec<LocalState>>> {
+    /// What this process says before its ranks are told, once, if this is still to be done in this round.
+    pub(super) fn tells(&mut self, round: u32) -> Option<Say> {
+        let open = self.round == round && !self.concluding;
+        let says = open && !std::mem::replace(&mut self.said, true);
+        says.then_some(Say::Told { round })
+    }
+
+    /// The number of this round.
+    pub(super) fn round(&self) -> u32 {
+        self.round
+    }
+
+    /// The local states of all processes that have not left, once they are here; `Some(None)` if one of them had moved.
+    pub(super) fn local_states(&self, live: &[bool]) -> Option<Option<Vec<LocalState>>> {
         let mut here = self.local_states.iter().zip(live);
-        if !self.proved || !here.all(|(local_state, live)| local_state.is_some() || !live) {
-            return None;
-        }
-        let local_states = self.local_states.iter_mut().filter_map(Option::take);
-        let local_states = local_states.collect::<Vec<_>>().into_iter().collect();
+        let all = here.all(|(local_state, live)| local_state.is_some() || !live);
+        let states = self.local_states.iter().flatten().cloned();
+        (self.proved && !self.concluding && all).then(|| states.collect())
+    }
+
+    /// The ranks here are told now, and then the round [ends](Self::next_round).
+    pub(super) fn begins_to_tell(&mut self) {
         self.concluding = true;
-        Some(local_states)
+        self.local_states.fill(None);
     }
 
     /// The ranks here have been told. If all processes found `nothing` to tell, what they had told of their states is still
     /// so.
     pub(super) fn next_round(&mut self, nothing: bool) {
         self.round += 1;
-        self.concluding = false;
-        (self.answered, self.proved) = (None, false);
+        (self.answered, self.proved, self.said) = (None, false, false);
         self.asked.take_if(|(.., of)| *of != self.round);
         if !nothing {
             self.told = None;
@@ -351,11 +368,15 @@ mod tests {
                 self.say(me, To::All, &say);
             }
             let live = self.live.clone();
-            let local_states = self.each.iter_mut().map(|one| one.take_local_states(&live));
+            let local_states = self.each.iter().map(|one| one.local_states(&live));
             let judged: Vec<bool> = local_states
                 .map(|local_states| local_states.unwrap().is_some())
                 .collect();
-            self.each.iter_mut().for_each(|one| one.next_round(nothing));
+            self.each.iter_mut().for_each(Silence::begins_to_tell);
+            for one in &mut self.each {
+                one.next_round(nothing);
+                one.concluding = false;
+            }
             judged
         }
     }

@@ -1,0 +1,73 @@
+//! The messages that wait until the ranks here have been told of a silence: those of processes that have told their own
+//! ranks already, which go on or end by that.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parking_lot::Mutex;
+
+use crate::mpi::Message;
+
+/// A message: its sender, the letter and the body.
+type Letter = (usize, Message, Option<Message>);
+
+/// What waits.
+pub(super) struct Held {
+    /// Whether anything may wait. Set inside MPI, where messages arrive.
+    any: AtomicBool,
+    held: Mutex<(Vec<bool>, VecDeque<Letter>)>,
+}
+
+impl Held {
+    /// Nothing, of so many processes.
+    pub(super) fn new(processes: usize) -> Held {
+        Held {
+            any: AtomicBool::new(false),
+            held: Mutex::new((vec![false; processes], VecDeque::new())),
+        }
+    }
+
+    /// From now on the messages of a process are held, which has told its ranks.
+    pub(super) fn begin(&self, process: usize) {
+        self.held.lock().0[process] = true;
+        // Relaxed: read by whoever is inside MPI, as this thread is.
+        self.any.store(true, Ordering::Relaxed);
+    }
+
+    /// Holds a message, or gives it back.
+    pub(super) fn hold(
+        &self,
+        from: usize,
+        letter: &[u8],
+        body: Option<Message>,
+    ) -> Option<Option<Message>> {
+        // Relaxed: as in `begin`.
+        if !self.any.load(Ordering::Relaxed) {
+            return Some(body);
+        }
+        let (processes, letters) = &mut *self.held.lock();
+        if !processes[from] {
+            return Some(body);
+        }
+        letters.push_back((from, Message::of(letter), body));
+        None
+    }
+
+    /// Whether messages are held: then the ranks here are to be told.
+    pub(super) fn any(&self) -> bool {
+        // Relaxed: set inside MPI, by this thread or before its own look there.
+        self.any.load(Ordering::Relaxed)
+    }
+
+    /// The next message that was held. If there is none, no more are held.
+    pub(super) fn next(&self) -> Option<Letter> {
+        let (processes, letters) = &mut *self.held.lock();
+        let next = letters.pop_front();
+        if next.is_none() {
+            processes.fill(false);
+            // Relaxed: a message that arrives now finds that its process is not held.
+            self.any.store(false, Ordering::Relaxed);
+        }
+        next
+    }
+}
