@@ -13,6 +13,13 @@ use crate::transport::deadlock::record::{Group, Record};
 use crate::transport::deadlock::wait_for_graph::Needs;
 
 impl Writer {
+    fn found(&mut self, found: Option<&Mismatch>) {
+        self.number(found.is_some().into());
+        if let Some(found) = found {
+            self.mismatch(found);
+        }
+    }
+
     fn count(&mut self, count: &Count) {
         for number in [count.sent, count.received, count.left] {
             self.number(number as usize);
@@ -138,8 +145,7 @@ impl Writer {
                     .local_state(local_state);
             }
             Say::Told { round } => _ = self.number(7).number(*round as usize),
-            Say::Found(None) => _ = self.number(6).number(0),
-            Say::Found(Some(mismatch)) => _ = self.number(6).number(1).mismatch(mismatch),
+            Say::Found(found) => self.number(6).found(found.as_deref()),
         }
         self
     }
@@ -275,15 +281,18 @@ impl Reader<'_> {
         })
     }
 
+    fn count(&mut self) -> Option<Count> {
+        Some(Count {
+            sent: self.number()? as u64,
+            received: self.number()? as u64,
+            left: self.number()? as u64,
+        })
+    }
+
     pub(super) fn say(mut self) -> Option<Say> {
         Some(match self.number()? {
             0 => {
-                let (round, question) = self.key()?;
-                let count = Count {
-                    sent: self.number()? as u64,
-                    received: self.number()? as u64,
-                    left: self.number()? as u64,
-                };
+                let ((round, question), count) = (self.key()?, self.count()?);
                 Say::Rest {
                     round,
                     question,
