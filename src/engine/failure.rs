@@ -11,7 +11,7 @@ use crate::transport::CommShared;
 use crate::transport::communicator::call::Call;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::mismatch::Compared;
-use crate::transport::deadlock::record::Record;
+use crate::transport::deadlock::record::CallRecord;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Label;
@@ -240,7 +240,7 @@ impl Received<'_> {
     }
 
     /// The record of world rank `rank` for its call of this number.
-    fn record_of(&self, rank: Rank) -> Option<Record> {
+    fn record_of(&self, rank: Rank) -> Option<CallRecord> {
         let fabric = &self.port.fabric;
         fabric.record_of(rank, self.comm.context, self.number)
     }

@@ -9,7 +9,7 @@ use crate::Rank;
 use crate::comm::group::check_members;
 use crate::error::{Error, Result, Site};
 use crate::op::{Element, Operator};
-use crate::transport::deadlock::past::Point;
+use crate::transport::deadlock::past::SyncPoint;
 use crate::transport::memory::window::SharedElements;
 use crate::transport::port::Port;
 
@@ -126,12 +126,12 @@ impl<T: Element> Window<T> {
         &self.comm.core.port
     }
 
-    fn posted(&self, part: Rank) -> Point {
-        Point::Posted(self.comm.shared.context, part)
+    fn posted(&self, part: Rank) -> SyncPoint {
+        SyncPoint::Posted(self.comm.shared.context, part)
     }
 
-    fn completed(&self, part: Rank) -> Point {
-        Point::Completed(self.comm.shared.context, part)
+    fn completed(&self, part: Rank) -> SyncPoint {
+        SyncPoint::Completed(self.comm.shared.context, part)
     }
 }
 

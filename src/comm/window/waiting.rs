@@ -6,7 +6,7 @@ use crate::Rank;
 use crate::engine::Comm;
 use crate::error::{ErrorKind, Result, Site};
 use crate::transport::deadlock::choice::{LockTurn, Pick, Sought};
-use crate::transport::deadlock::past::Point;
+use crate::transport::deadlock::past::SyncPoint;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::part_lock::{Held, LockRequest, Mode, PartLock, Rouse};
 use crate::transport::progress::wait::Reason;
@@ -132,7 +132,7 @@ impl Rouse for Comm {
     fn releases(&self, held: &LockRequest) {
         self.core
             .port
-            .precede(|| Point::Unlocked(turn_of(self, held)));
+            .precede(|| SyncPoint::Unlocked(turn_of(self, held)));
     }
 }
 
@@ -168,7 +168,7 @@ fn note_granted(comm: &Comm, turn: LockTurn) {
     let after = |mode| {
         comm.core
             .port
-            .follow(|| Point::Unlocked(LockTurn { mode, ..turn }))
+            .follow(|| SyncPoint::Unlocked(LockTurn { mode, ..turn }))
     };
     after(Mode::Exclusive);
     if turn.mode == Mode::Exclusive {

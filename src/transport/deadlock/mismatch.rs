@@ -9,7 +9,7 @@ use crate::error::{Called, Gone, Mismatch};
 use crate::sort;
 use crate::transport::communicator::call::Call;
 use crate::transport::communicator::call_log::DEPTH;
-use crate::transport::deadlock::record::{Group, Record};
+use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::memory::stamp::{Stamp, agree};
 use crate::transport::{CommShared, Fabric};
 
@@ -39,7 +39,7 @@ impl Fabric {
         let mut awaited = self.to_come(comm, number);
         let call = |rank: Rank| Some((rank, self.record_of(rank, comm.context, number)?));
         let calls: Vec<_> = comm.members.iter().filter_map(call).collect();
-        let mismatch = differing(&Group::of(comm), &calls)?;
+        let mismatch = differing(&CommRecord::of(comm), &calls)?;
         let known = |rank: &Rank| calls.iter().any(|(other, _)| other == rank);
         awaited.retain(|rank| mismatch.odd.is_empty() && !known(rank));
         let is_open = false;
@@ -69,7 +69,10 @@ impl Fabric {
             let calls = self.records_of(rank, comm.context).into_iter();
             calls.map(move |(number, call)| (number, rank, call))
         };
-        compare_records(&Group::of(comm), comm.members.iter().flat_map(of).collect())
+        compare_records(
+            &CommRecord::of(comm),
+            comm.members.iter().flat_map(of).collect(),
+        )
     }
 
     /// The mismatch on a communicator whose ranks have all ended and did not take part in the same calls at the cells:
@@ -167,7 +170,7 @@ impl Fabric {
 
 /// The members that made a call, and those that have returned without it.
 struct Missed {
-    made: Vec<(Rank, Record)>,
+    made: Vec<(Rank, CallRecord)>,
     without: Vec<Rank>,
 }
 
@@ -235,12 +238,12 @@ fn is_later(number: u32, than: u32) -> bool {
 /// The first of these calls of members, with their numbers, that differ. One that names the odd ranks takes precedence
 /// over one that does not.
 pub(in crate::transport) fn compare_records(
-    group: &Group,
-    mut calls: Vec<(u32, Rank, Record)>,
+    group: &CommRecord,
+    mut calls: Vec<(u32, Rank, CallRecord)>,
 ) -> Option<Mismatch> {
     // Stable: the members keep their order.
     sort::by_numbers(&mut calls, |(number, ..)| [*number as usize]);
-    let same = |one: &(u32, Rank, Record), other: &(u32, Rank, Record)| one.0 == other.0;
+    let same = |one: &(u32, Rank, CallRecord), other: &(u32, Rank, CallRecord)| one.0 == other.0;
     let all = calls.chunk_by(same).filter_map(|calls| {
         let calls = calls.iter().map(|(_, rank, call)| (*rank, call.clone()));
         differing(group, &calls.collect::<Vec<_>>())
@@ -249,7 +252,7 @@ pub(in crate::transport) fn compare_records(
 }
 
 /// The calls of members under one number, if they are not all the same.
-fn differing(group: &Group, calls: &[(Rank, Record)]) -> Option<Mismatch> {
+fn differing(group: &CommRecord, calls: &[(Rank, CallRecord)]) -> Option<Mismatch> {
     let prints: Vec<u32> = calls.iter().map(|(_, call)| call.print).collect();
     let first = prints.first()?;
     if prints.iter().all(|print| print == first) {
@@ -260,7 +263,7 @@ fn differing(group: &Group, calls: &[(Rank, Record)]) -> Option<Mismatch> {
     let majority = (0..calls.len()).find(|&one| votes(prints[one]) * 2 > group.members.size());
     let model = majority.unwrap_or(0);
     let differs = |place: usize| prints[place] != prints[model];
-    let row = |(place, (rank, call)): (usize, &(Rank, Record))| {
+    let row = |(place, (rank, call)): (usize, &(Rank, CallRecord))| {
         // The difference is not in the text.
         let alike = differs(place) && call.call == calls[model].1.call;
         called(*rank, call, if alike { &call.unlike } else { "" })
@@ -273,7 +276,7 @@ fn differing(group: &Group, calls: &[(Rank, Record)]) -> Option<Mismatch> {
     })
 }
 
-fn called(rank: Rank, record: &Record, unlike: &str) -> Called {
+fn called(rank: Rank, record: &CallRecord, unlike: &str) -> Called {
     Called {
         rank,
         call: format!("{}{unlike}", record.call),

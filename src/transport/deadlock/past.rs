@@ -9,7 +9,7 @@ use crate::transport::deadlock::numbers::Numbers;
 
 /// Where ranks that leave it follow those that have come to it. The first number is a communicator's context.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Point {
+pub(crate) enum SyncPoint {
     /// All members meet, for this time.
     Meeting(u32, u32),
     /// This rank exposes its part of a window.
@@ -23,7 +23,7 @@ pub(crate) enum Point {
 /// The choices that what each rank does follows from.
 pub(super) struct Past {
     of: Vec<Numbers>,
-    at: BTreeMap<Point, Numbers>,
+    at: BTreeMap<SyncPoint, Numbers>,
     /// How often each rank has met the others of a communicator.
     meetings: BTreeMap<(Rank, u32), u32>,
 }
@@ -47,21 +47,21 @@ impl Past {
     }
 
     /// A rank comes to a point.
-    pub(super) fn come(&mut self, rank: Rank, point: Point) {
+    pub(super) fn come(&mut self, rank: Rank, point: SyncPoint) {
         self.at.entry(point).or_default().add_all(&self.of[rank]);
     }
 
     /// A rank goes on from a point.
-    pub(super) fn leave(&mut self, rank: Rank, point: Point) {
+    pub(super) fn leave(&mut self, rank: Rank, point: SyncPoint) {
         if let Some(past) = self.at.get(&point) {
             self.of[rank].add_all(past);
         }
     }
 
     /// The next point at which a rank meets all others of a communicator.
-    pub(super) fn next_meeting(&mut self, rank: Rank, context: u32) -> Point {
+    pub(super) fn next_meeting(&mut self, rank: Rank, context: u32) -> SyncPoint {
         let met = self.meetings.entry((rank, context)).or_default();
         *met += 1;
-        Point::Meeting(context, *met)
+        SyncPoint::Meeting(context, *met)
     }
 }

@@ -11,7 +11,7 @@ use crate::transport::{CommShared, Fabric};
 
 /// One rank's record of a collective call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Record {
+pub(crate) struct CallRecord {
     /// What is equal in all ranks' records of the call, as a hash.
     pub print: u32,
     /// The call, as it prints.
@@ -23,9 +23,9 @@ pub(crate) struct Record {
     pub site: SourceLine,
 }
 
-impl Record {
-    pub(crate) fn of(call: &Call) -> Record {
-        Record {
+impl CallRecord {
+    pub(crate) fn of(call: &Call) -> CallRecord {
+        CallRecord {
             print: call.digest().print(0, 0),
             call: call.to_string().into(),
             unlike: call.unlike().into(),
@@ -37,16 +37,16 @@ impl Record {
 
 /// A communicator, as far as calls on it are compared.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Group {
+pub(crate) struct CommRecord {
     pub context: u32,
     pub members: Members,
     /// Its name; `None` for the world.
     pub name: Option<Arc<str>>,
 }
 
-impl Group {
-    pub(crate) fn of(comm: &CommShared) -> Group {
-        Group {
+impl CommRecord {
+    pub(crate) fn of(comm: &CommShared) -> CommRecord {
+        CommRecord {
             context: comm.context,
             members: comm.members.clone(),
             name: comm.name(),
@@ -56,21 +56,21 @@ impl Group {
 
 impl Fabric {
     /// The last calls of a rank on the communicator with this context, with their numbers.
-    pub(super) fn records_of(&self, rank: Rank, context: u32) -> Vec<(u32, Record)> {
+    pub(super) fn records_of(&self, rank: Rank, context: u32) -> Vec<(u32, CallRecord)> {
         if self.is_far(rank) {
             return self.far_records(rank, context);
         }
         let calls = self.endpoints[rank].log.last_of(context).into_iter();
         calls
-            .map(|(number, call)| (number, Record::of(&call)))
+            .map(|(number, call)| (number, CallRecord::of(&call)))
             .collect()
     }
 
     /// The record of a rank for its call of this number, if it has made the call recently and that is known here.
-    pub(crate) fn record_of(&self, rank: Rank, context: u32, number: u32) -> Option<Record> {
+    pub(crate) fn record_of(&self, rank: Rank, context: u32, number: u32) -> Option<CallRecord> {
         if !self.is_far(rank) {
             let call = self.endpoints[rank].log.find(context, number);
-            return call.map(|call| Record::of(&call));
+            return call.map(|call| CallRecord::of(&call));
         }
         let records = self.far_records(rank, context).into_iter();
         let mut found = records.filter(|(other, _)| *other == number);

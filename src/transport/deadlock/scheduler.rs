@@ -34,7 +34,7 @@ use crate::Rank;
 use crate::transport::Endpoint;
 use crate::transport::deadlock::choice::{Chooser, Eligible, Pick, Transition};
 use crate::transport::deadlock::numbers::Numbers;
-use crate::transport::deadlock::past::{Past, Point};
+use crate::transport::deadlock::past::{Past, SyncPoint};
 use crate::transport::deadlock::registry::Registry;
 use crate::transport::matching::want::QueueId;
 use crate::transport::memory::head::Head;
@@ -119,7 +119,7 @@ impl Scheduler {
     }
 
     /// Notes that a rank comes to a point, behind which others follow it.
-    pub(in crate::transport) fn come(&self, rank: Rank, point: Point) {
+    pub(in crate::transport) fn come(&self, rank: Rank, point: SyncPoint) {
         if self.looks_back {
             let state = &mut *self.state.lock();
             state.moved(rank);
@@ -128,14 +128,14 @@ impl Scheduler {
     }
 
     /// Notes that a rank goes on from a point, behind those that have come to it.
-    pub(in crate::transport) fn leave(&self, rank: Rank, point: Point) {
+    pub(in crate::transport) fn leave(&self, rank: Rank, point: SyncPoint) {
         if self.looks_back {
             self.state.lock().past.leave(rank, point);
         }
     }
 
     /// The next point at which a rank meets all others of a communicator.
-    pub(in crate::transport) fn next_meeting(&self, rank: Rank, context: u32) -> Point {
+    pub(in crate::transport) fn next_meeting(&self, rank: Rank, context: u32) -> SyncPoint {
         self.state.lock().past.next_meeting(rank, context)
     }
 }

@@ -18,7 +18,7 @@ use crate::op::copies::Copies;
 use crate::sync::{Ordering, Parker};
 use crate::transport::communicator::call_log::CallLog;
 use crate::transport::deadlock::choice::{Eligible, Pick, Sought};
-use crate::transport::deadlock::past::Point;
+use crate::transport::deadlock::past::SyncPoint;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::mailbox::Inbox;
 use crate::transport::matching::receive_buffer::{Arrived, ReceiveBuffer};
@@ -311,7 +311,7 @@ impl Port {
 
     /// In a controlled world: this rank comes to a point. Ranks that go on from it later [follow](Self::follow).
     #[inline]
-    pub(crate) fn precede(&self, point: impl FnOnce() -> Point) {
+    pub(crate) fn precede(&self, point: impl FnOnce() -> SyncPoint) {
         if let Some(scheduler) = &self.fabric.scheduler {
             scheduler.come(self.me, point());
         }
@@ -319,7 +319,7 @@ impl Port {
 
     /// In a controlled world: this rank goes on from a point, behind all that have [come](Self::precede) to it.
     #[inline]
-    pub(crate) fn follow(&self, point: impl FnOnce() -> Point) {
+    pub(crate) fn follow(&self, point: impl FnOnce() -> SyncPoint) {
         if let Some(scheduler) = &self.fabric.scheduler {
             scheduler.leave(self.me, point());
         }

@@ -14,7 +14,7 @@ use super::silence::{Say, To};
 use crate::Rank;
 use crate::error::Mismatch;
 use crate::transport::Fabric;
-use crate::transport::deadlock::record::Record;
+use crate::transport::deadlock::record::CallRecord;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::port::Port;
 
@@ -28,28 +28,22 @@ impl Far {
     /// Answers the questions of other processes. Not where the registry may be open, nor inside MPI.
     pub(super) fn answer(&self, fabric: Option<&Fabric>) {
         for (from, question) in self.questions.take() {
-            let local_state = fabric.map_or_else(LocalState::default, Fabric::local_state_now);
-            self.tell_silence(
-                To::One(from),
-                &Say::Seen {
-                    question,
-                    local_state,
-                },
-            );
+            self.tell_seen(To::One(from), question, fabric);
         }
+    }
+
+    fn tell_seen(&self, to: To, question: u32, fabric: Option<&Fabric>) {
+        let local_state = fabric.map_or_else(LocalState::default, Fabric::local_state_now);
+        let say = Say::Seen {
+            question,
+            local_state,
+        };
+        self.tell_silence(to, &say);
     }
 
     /// The near ranks have ended: tells all processes what they have called.
     pub(super) fn tell_last(&self, fabric: Option<&Fabric>) {
-        let local_state = fabric.map_or_else(LocalState::default, Fabric::local_state_now);
-        let question = LAST;
-        self.tell_silence(
-            To::All,
-            &Say::Seen {
-                question,
-                local_state,
-            },
-        );
+        self.tell_seen(To::All, LAST, fabric);
     }
 
     /// Whether all processes have done so.
@@ -102,7 +96,11 @@ impl Fabric {
     }
 
     /// The last calls of a far rank, as far as its process has told.
-    pub(in crate::transport) fn far_records(&self, rank: Rank, context: u32) -> Vec<(u32, Record)> {
+    pub(in crate::transport) fn far_records(
+        &self,
+        rank: Rank,
+        context: u32,
+    ) -> Vec<(u32, CallRecord)> {
         let records = self.asked_of(rank, |local_state| local_state.records_of(rank, context));
         records.unwrap_or_default()
     }

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use super::held::Held;
-use super::local_state::Row;
+use super::held::HeldMessages;
 use super::notes::{End, Hello, Writer};
 use super::questions::Questions;
 use super::receipts::Receipts;
@@ -55,9 +54,7 @@ pub(crate) struct Far {
     sent: Box<[AtomicU64]>,
     received: Box<[AtomicU64]>,
     pub(super) silence: Mutex<Silence>,
-    pub(super) held: Held,
-    /// The rows of the local state that this process has told.
-    pub(super) judged: Mutex<Vec<Row>>,
+    pub(super) held: HeldMessages,
     pub(super) questions: Questions,
     /// The deadlocks that were found here, until other processes are told.
     deadlocks: Mutex<Vec<Arc<Deadlock>>>,
@@ -94,9 +91,8 @@ impl Far {
             closed: AtomicBool::new(false),
             sent: all.iter().map(|_| AtomicU64::new(0)).collect(),
             received: all.iter().map(|_| AtomicU64::new(0)).collect(),
-            held: Held::new(all.len()),
+            held: HeldMessages::new(all.len()),
             silence: Mutex::new(Silence::new(me, all.len())),
-            judged: Mutex::default(),
             questions: Questions::new(all.len()),
             deadlocks: Mutex::default(),
         };

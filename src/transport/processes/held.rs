@@ -12,16 +12,16 @@ use crate::mpi::Message;
 type Letter = (usize, Message, Option<Message>);
 
 /// What waits.
-pub(super) struct Held {
+pub(super) struct HeldMessages {
     /// Whether anything may wait. Set inside MPI, where messages arrive.
     any: AtomicBool,
     held: Mutex<(Vec<bool>, VecDeque<Letter>)>,
 }
 
-impl Held {
+impl HeldMessages {
     /// Nothing, of so many processes.
-    pub(super) fn new(processes: usize) -> Held {
-        Held {
+    pub(super) fn new(processes: usize) -> HeldMessages {
+        HeldMessages {
             any: AtomicBool::new(false),
             held: Mutex::new((vec![false; processes], VecDeque::new())),
         }

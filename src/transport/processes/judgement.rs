@@ -5,17 +5,18 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
-use super::local_state::{LocalState, Row};
+use super::local_state::{LocalState, SleepingRank};
 use crate::Rank;
 use crate::error::{Cause, Deadlock, Mismatch};
 use crate::transport::deadlock::mismatch::compare_records;
-use crate::transport::deadlock::record::{Group, Record};
+use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::deadlock::snapshot::ranks_around;
 use crate::transport::deadlock::wait_for_graph::{self, Needs, StartedNodes, State};
 
 /// A cause, and the ranks that it concerns.
-pub(super) struct Verdict {
+pub(super) struct Judgement {
     pub cause: Cause,
     pub ranks: Vec<Rank>,
     /// The context of the communicator that it breaks.
@@ -26,7 +27,7 @@ pub(super) struct Verdict {
 pub(super) struct Case<'p> {
     /// Number of all ranks.
     ranks: usize,
-    rows: BTreeMap<Rank, &'p Row>,
+    rows: BTreeMap<Rank, &'p SleepingRank>,
     local_states: &'p [LocalState],
 }
 
@@ -43,7 +44,7 @@ impl<'p> Case<'p> {
     }
 
     /// What the ranks are told, those first who include the lowest rank.
-    pub(super) fn judge(&self) -> Vec<Verdict> {
+    pub(super) fn judge(&self) -> Vec<Judgement> {
         let graph = Graph::of(self);
         let stuck = graph.stuck();
         let others = self.rows.len() - stuck.len();
@@ -55,6 +56,11 @@ impl<'p> Case<'p> {
                 mismatch.unwrap_or_else(|| self.deadlock(&knot, cycle(), others))
             })
             .collect()
+    }
+
+    /// Since when a rank of this process waited.
+    pub(super) fn since(&self, rank: Rank) -> Option<Instant> {
+        self.rows.get(&rank).and_then(|row| row.since)
     }
 
     /// The ranks that are stuck, apart where none of some waits for any of the others.
@@ -77,7 +83,7 @@ impl<'p> Case<'p> {
     }
 
     /// Collective calls that differ, of a communicator on which some of these ranks are in a call.
-    fn mismatch(&self, knot: &[Rank]) -> Option<Verdict> {
+    fn mismatch(&self, knot: &[Rank]) -> Option<Judgement> {
         let in_call = |rank: &&Rank| !self.rows[*rank].contexts.is_empty();
         let inside: Vec<Rank> = knot.iter().filter(in_call).copied().collect();
         let groups = self.groups();
@@ -90,7 +96,7 @@ impl<'p> Case<'p> {
         let told = inside
             .into_iter()
             .filter(|rank| self.rows[rank].contexts.contains(&group.context));
-        Some(Verdict {
+        Some(Judgement {
             cause: Cause::Mismatch(Arc::new(found)),
             ranks: told.collect(),
             breaks: Some(group.context),
@@ -98,8 +104,8 @@ impl<'p> Case<'p> {
     }
 
     /// The communicators that are not broken; whole ones before their parts.
-    fn groups(&self) -> Vec<&'p Group> {
-        let mut groups: Vec<&Group> = Vec::new();
+    fn groups(&self) -> Vec<&'p CommRecord> {
+        let mut groups: Vec<&CommRecord> = Vec::new();
         let all = self
             .local_states
             .iter()
@@ -113,19 +119,19 @@ impl<'p> Case<'p> {
         groups
     }
 
-    fn compared(&self, group: &Group) -> Option<Mismatch> {
+    fn compared(&self, group: &CommRecord) -> Option<Mismatch> {
         let calls = self
             .local_states
             .iter()
             .flat_map(|local_state| &local_state.calls);
         let calls = calls.filter(|calls| calls.group == *group);
-        let mut records: Vec<(u32, Rank, Record)> =
+        let mut records: Vec<(u32, Rank, CallRecord)> =
             calls.flat_map(|calls| calls.records.clone()).collect();
         records.sort_by_key(|(_, rank, _)| group.members.member(*rank));
         compare_records(group, records)
     }
 
-    fn deadlock(&self, ranks: &[Rank], cycle: Vec<Rank>, others: usize) -> Verdict {
+    fn deadlock(&self, ranks: &[Rank], cycle: Vec<Rank>, others: usize) -> Judgement {
         let alone = self.rows.len() <= 1;
         let stuck = |rank: &Rank| {
             let row = self.rows[rank];
@@ -137,7 +143,7 @@ impl<'p> Case<'p> {
             cycle: cycle.clone(),
             unreceived: None,
         };
-        Verdict {
+        Judgement {
             cause: Cause::Deadlock(Arc::new(deadlock)),
             ranks: ranks.to_vec(),
             breaks: None,
@@ -157,11 +163,11 @@ struct Graph {
 
 impl Graph {
     fn of(case: &Case<'_>) -> Graph {
-        let (moving, waiting): (Vec<&Row>, Vec<&Row>) =
+        let (moving, waiting): (Vec<&SleepingRank>, Vec<&SleepingRank>) =
             case.rows.values().partition(|row| row.may_move);
         let started = waiting.iter().flat_map(|row| row.started()).collect();
         let nodes = StartedNodes::new(case.ranks, started);
-        let needs = |row: &&Row| {
+        let needs = |row: &&SleepingRank| {
             let resolved = nodes.resolved(row.rank, &row.needs);
             (row.rank, resolved.unwrap_or_else(|| row.needs.clone()))
         };

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::Rank;
 use crate::error::{SourceLine, Stuck};
-use crate::transport::deadlock::record::{Group, Record};
+use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::deadlock::registry::{Registry, Wait};
 use crate::transport::deadlock::wait_for_graph::{Needs, Started, StartedKey};
 use crate::transport::{CommShared, Fabric};
@@ -18,14 +18,14 @@ pub(super) struct LocalState {
     /// The ranks that have ended.
     pub ended: Vec<Rank>,
     /// Those that sleep.
-    pub rows: Vec<Row>,
+    pub rows: Vec<SleepingRank>,
     /// The communicators of which its ranks are members, with their last calls there.
     pub calls: Vec<Calls>,
 }
 
 /// A rank that sleeps, and its call.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Row {
+pub(super) struct SleepingRank {
     pub rank: Rank,
     pub call: String,
     pub site: SourceLine,
@@ -46,16 +46,16 @@ pub(super) struct Row {
 /// The last collective calls on one communicator.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Calls {
-    pub group: Group,
+    pub group: CommRecord,
     /// Whether the communicator is broken.
     pub broken: bool,
     /// The number of each call, and who made it.
-    pub records: Vec<(u32, Rank, Record)>,
+    pub records: Vec<(u32, Rank, CallRecord)>,
 }
 
 impl LocalState {
     /// The last calls of a rank on the communicator with this context.
-    pub(super) fn records_of(&self, rank: Rank, context: u32) -> Vec<(u32, Record)> {
+    pub(super) fn records_of(&self, rank: Rank, context: u32) -> Vec<(u32, CallRecord)> {
         let calls = self
             .calls
             .iter()
@@ -67,12 +67,12 @@ impl LocalState {
     }
 }
 
-impl Row {
-    fn of(rank: Rank, wait: &Wait, may_move: bool, comms: &[Arc<CommShared>]) -> Row {
+impl SleepingRank {
+    fn of(rank: Rank, wait: &Wait, may_move: bool, comms: &[Arc<CommShared>]) -> SleepingRank {
         let on = |comm: &Arc<CommShared>| [Some(comm.context), whole_of(comm, comms)];
         let contexts = wait.calls().flat_map(|(comm, _)| on(comm)).flatten();
         let awaiting = wait.awaiting.iter();
-        Row {
+        SleepingRank {
             rank,
             call: wait.call.clone(),
             site: wait.site.into(),
@@ -135,7 +135,9 @@ impl Fabric {
         let rows = registry
             .living()
             .filter(|(rank, _)| near.contains(rank) && asleep(rank))
-            .map(|(rank, wait)| Row::of(rank, wait, registry.wakes_by_itself(rank), comms));
+            .map(|(rank, wait)| {
+                SleepingRank::of(rank, wait, registry.wakes_by_itself(rank), comms)
+            });
         let ended = |rank: &Rank| registry.end(*rank).is_some();
         LocalState {
             // Before their calls are read, which are then their last.
@@ -159,11 +161,11 @@ impl Fabric {
                 // The columns of a communicator have one context.
                 let key = (context, comm.members.iter().next());
                 let calls = all.entry(key).or_insert_with(|| Calls {
-                    group: Group::of(comm),
+                    group: CommRecord::of(comm),
                     broken: comm.cause.get().is_some(),
                     records: Vec::new(),
                 });
-                calls.records.push((number, rank, Record::of(&call)));
+                calls.records.push((number, rank, CallRecord::of(&call)));
             }
         }
         all.into_values().collect()

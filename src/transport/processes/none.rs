@@ -8,7 +8,7 @@ use crate::Rank;
 use crate::error::{Cause, Deadlock, Error, Gone, Mismatch};
 use crate::op::elements::{Elements, Info};
 use crate::transport::communicator::members::Members;
-use crate::transport::deadlock::record::Record;
+use crate::transport::deadlock::record::CallRecord;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
@@ -60,7 +60,7 @@ impl Fabric {
         found
     }
 
-    pub(in crate::transport) fn far_records(&self, _: Rank, _: u32) -> Vec<(u32, Record)> {
+    pub(in crate::transport) fn far_records(&self, _: Rank, _: u32) -> Vec<(u32, CallRecord)> {
         Vec::new()
     }
 

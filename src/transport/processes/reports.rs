@@ -3,13 +3,13 @@
 
 use std::sync::Arc;
 
-use super::local_state::{Calls, LocalState, Row};
+use super::local_state::{Calls, LocalState, SleepingRank};
 use super::notes::{Reader, Writer};
 use super::silence::{Count, Say};
 use crate::Rank;
 use crate::error::{Called, Deadlock, Mismatch, SourceLine, Stuck};
 use crate::transport::communicator::members::Members;
-use crate::transport::deadlock::record::{Group, Record};
+use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::deadlock::wait_for_graph::Needs;
 
 impl Writer {
@@ -81,7 +81,7 @@ impl Writer {
         }
     }
 
-    fn row(&mut self, row: &Row) {
+    fn row(&mut self, row: &SleepingRank) {
         self.number(row.rank).text(&row.call).line(row.site);
         self.maybe(row.comm.as_deref()).needs(&row.needs);
         self.number(row.needs_buffer.into())
@@ -95,7 +95,7 @@ impl Writer {
     }
 
     fn calls(&mut self, calls: &Calls) {
-        let Group {
+        let CommRecord {
             context,
             members,
             name,
@@ -234,8 +234,8 @@ impl Reader<'_> {
         })
     }
 
-    fn row(&mut self) -> Option<Row> {
-        Some(Row {
+    fn row(&mut self) -> Option<SleepingRank> {
+        Some(SleepingRank {
             rank: self.number()?,
             call: self.text()?.to_string(),
             site: self.line()?,
@@ -249,9 +249,9 @@ impl Reader<'_> {
         })
     }
 
-    fn record(&mut self) -> Option<(u32, Rank, Record)> {
+    fn record(&mut self) -> Option<(u32, Rank, CallRecord)> {
         let (number, rank) = (self.short()?, self.number()?);
-        let record = Record {
+        let record = CallRecord {
             print: self.short()?,
             call: self.text()?,
             unlike: self.text()?,
@@ -263,7 +263,7 @@ impl Reader<'_> {
 
     fn calls(&mut self) -> Option<Calls> {
         Some(Calls {
-            group: Group {
+            group: CommRecord {
                 context: self.short()?,
                 members: self.members()?,
                 name: self.maybe()?,
@@ -335,8 +335,8 @@ mod tests {
 
     use super::*;
 
-    fn row(needs: Needs) -> Row {
-        Row {
+    fn row(needs: Needs) -> SleepingRank {
+        SleepingRank {
             rank: 4,
             call: "recv".into(),
             site: Location::caller().into(),
@@ -351,7 +351,7 @@ mod tests {
     }
 
     fn calls(members: Members) -> Calls {
-        let record = Record {
+        let record = CallRecord {
             print: u32::MAX,
             call: "barrier".into(),
             unlike: " in another way".into(),
@@ -359,7 +359,7 @@ mod tests {
             site: Location::caller().into(),
         };
         Calls {
-            group: Group {
+            group: CommRecord {
                 context: 6,
                 members,
                 name: None,

@@ -5,8 +5,8 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use super::far::Far;
-use super::judgement::{Case, Verdict};
-use super::local_state::{LocalState, Row};
+use super::judgement::{Case, Judgement};
+use super::local_state::LocalState;
 use super::notes::Writer;
 use super::silence::{Count, Rest, Say, To};
 use super::wire::{Envelope, Kind};
@@ -39,8 +39,6 @@ impl Fabric {
             return Some(());
         };
         let local_state = (before == Some(count)).then(|| self.local_state(&registry, &comms));
-        let own = local_state.iter().flat_map(|local_state| &local_state.rows);
-        *far.judged.lock() = own.cloned().collect();
         let say = far.silence.lock().turn(local_state);
         drop(registry);
         if let Some(say) = say {
@@ -73,9 +71,11 @@ impl Fabric {
         // Kept until the registry is closed: the last reference to one may be here.
         let comms = self.comms();
         let (round, local_states) = far.judgeable()?;
-        let verdicts = local_states.map(|all| Case::new(far.ranks(), &all).judge());
-        let nothing = verdicts.as_ref().is_some_and(Vec::is_empty);
-        let verdicts = verdicts.unwrap_or_default();
+        let none_moved = local_states.is_some();
+        let local_states = local_states.unwrap_or_default();
+        let case = Case::new(far.ranks(), &local_states);
+        let verdicts = case.judge();
+        let nothing = none_moved && verdicts.is_empty();
         if !verdicts.is_empty() {
             far.tells(round);
         }
@@ -84,10 +84,9 @@ impl Fabric {
             return None;
         }
         far.silence.lock().begins_to_tell();
-        let mine = std::mem::take(&mut *far.judged.lock());
         let mut error = None;
         for verdict in verdicts {
-            let told = self.pronounce(&mut registry, me, (verdict, &mine), &comms);
+            let told = self.pronounce(&mut registry, me, (verdict, &case), &comms);
             error = error.or(told);
         }
         drop(registry);
@@ -101,14 +100,14 @@ impl Fabric {
         &self,
         far: &Far,
         registry: &Registry,
-        (round, verdicts): (u32, &[Verdict]),
+        (round, verdicts): (u32, &[Judgement]),
     ) -> bool {
         let near = self.near();
         let concerned = verdicts.iter().flat_map(|verdict| &verdict.ranks);
         let sleeps = |rank: &Rank| registry.entries[*rank].wait.is_some();
         let mut ranks = concerned.filter(|rank| near.contains(rank));
         ranks.all(|rank| sleeps(rank) || registry.end(*rank).is_some())
-            && far.judgeable().is_some_and(|(now, _)| now == round)
+            && far.silence.lock().is_to_tell(round)
     }
 
     /// Tells the near ranks that a verdict concerns, if they still wait as their local state says.
@@ -116,10 +115,10 @@ impl Fabric {
         &self,
         registry: &mut Registry,
         me: Option<Rank>,
-        (verdict, mine): (Verdict, &[Row]),
+        (verdict, case): (Judgement, &Case<'_>),
         comms: &[Arc<CommShared>],
     ) -> Option<Error> {
-        let Verdict {
+        let Judgement {
             cause,
             mut ranks,
             breaks,
@@ -132,8 +131,7 @@ impl Fabric {
         }
         ranks.retain(|rank| {
             let wait = registry.entries[*rank].wait.as_ref();
-            let row = mine.iter().find(|row| row.rank == *rank);
-            row.is_some_and(|row| row.since == wait.map(|wait| wait.since))
+            wait.is_some_and(|wait| case.since(*rank) == Some(wait.since))
         });
         // No rank has the number of all.
         let me = me.unwrap_or(registry.entries.len());

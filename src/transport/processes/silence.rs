@@ -204,9 +204,13 @@ impl Silence {
 
     /// What this process says before its ranks are told, once, if this is still to be done in this round.
     pub(super) fn tells(&mut self, round: u32) -> Option<Say> {
-        let open = self.round == round && !self.concluding;
-        let says = open && !std::mem::replace(&mut self.said, true);
+        let says = self.is_to_tell(round) && !std::mem::replace(&mut self.said, true);
         says.then_some(Say::Told { round })
+    }
+
+    /// Whether the ranks here are still to be told in this round.
+    pub(super) fn is_to_tell(&self, round: u32) -> bool {
+        self.round == round && !self.concluding
     }
 
     /// The number of this round.
