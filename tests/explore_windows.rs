@@ -15,6 +15,11 @@ fn factorial(k: usize) -> u64 {
     (1..=k as u64).product()
 }
 
+fn assert_one_order<R>(explored: &Explored, seen: &HashSet<Vec<R>>, ranks: usize) {
+    let found = (explored.orders, explored.complete, explored.runs);
+    assert_eq!((found, seen.len()), ((1, true, 1), 1), "{ranks} ranks");
+}
+
 /// Explores, and collects what the ranks return: each order, and all distinct results.
 fn outcomes<R: Send + Clone + Default + Eq + std::hash::Hash>(
     ranks: usize,
@@ -148,12 +153,7 @@ fn readers_have_one_order() {
             let all = win.lock_all()?.iter().map(|part| part[0]).sum::<usize>();
             Ok(one + all)
         });
-        assert_eq!(
-            (explored.orders, explored.complete, explored.runs),
-            (1, true, 1),
-            "{ranks} ranks"
-        );
-        assert_eq!(seen.len(), 1);
+        assert_one_order(&explored, &seen, ranks);
     }
 }
 
@@ -216,12 +216,7 @@ fn fences_have_one_order() {
             win.local_mut()?[0] += 1;
             Ok((read, win.local_mut()?.to_vec()))
         });
-        assert_eq!(
-            (explored.orders, explored.complete, explored.runs),
-            (1, true, 1),
-            "{ranks} ranks"
-        );
-        assert_eq!(seen.len(), 1);
+        assert_one_order(&explored, &seen, ranks);
     }
 }
 
@@ -242,12 +237,7 @@ fn exposures_have_one_order() {
             }
             Ok(win.local_mut()?[0])
         });
-        assert_eq!(
-            (explored.orders, explored.complete, explored.runs),
-            (1, true, 1),
-            "{ranks} ranks"
-        );
-        assert_eq!(seen.len(), 1);
+        assert_one_order(&explored, &seen, ranks);
     }
 }
 

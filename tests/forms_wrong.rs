@@ -5,25 +5,12 @@ mod channels;
 mod support;
 
 use rankfold::{AtomicWindow, Comm, ErrorKind, Rank, Result, World, WorldError, op};
-use support::guarded;
+use support::{each_error, guarded};
 
 type Wrong = fn(&Comm) -> Result<()>;
 
 /// Ranks and calls of a report.
 type Named = Vec<(Rank, String)>;
-
-/// Runs a program on 2 to 5 ranks, with check and without, and returns what each report names.
-fn each(program: Wrong, mut judge: impl FnMut(&str, usize, &WorldError)) {
-    for ranks in 2..=5 {
-        for check in [false, true] {
-            let case = format!("{ranks} ranks, check({check})");
-            let world = World::new(ranks).check(check);
-            let report = guarded(&|| case.clone(), || world.run_each(program));
-            let error = report.into_result().expect_err(&case);
-            judge(&format!("{case}: {error}"), ranks, &error);
-        }
-    }
-}
 
 fn calls_of(case: &str, error: &WorldError) -> Named {
     let file = |site: &str| assert!(site.contains("forms_wrong.rs"), "{case}");
@@ -48,7 +35,7 @@ fn calls_of(case: &str, error: &WorldError) -> Named {
 
 /// Rank 1 makes the call `theirs`, and each other rank that is named `ours`; rank 1 and another one are named.
 fn rank_1_differs(program: Wrong, theirs: &str, ours: &str) {
-    each(program, |case, _, error| {
+    each_error(2..=5, program, |case, _, error| {
         let named = calls_of(case, error);
         assert!(
             named.iter().any(|(rank, _)| *rank == 1) && named.len() > 1,
@@ -66,7 +53,7 @@ fn rank_1_differs(program: Wrong, theirs: &str, ours: &str) {
 
 /// The same, and it is a deadlock.
 fn rank_1_is_stuck(program: Wrong, theirs: &str, ours: &str) {
-    each(program, |case, _, error| {
+    each_error(2..=5, program, |case, _, error| {
         assert!(matches!(error, WorldError::Deadlock(_)), "{case}");
     });
     rank_1_differs(program, theirs, ours);
@@ -130,7 +117,7 @@ fn a_persistent_call_that_one_rank_starts_once_less() {
         }
         Ok(())
     };
-    each(program, |case, _, error| {
+    each_error(2..=5, program, |case, _, error| {
         let WorldError::ReturnedEarly { rank, .. } = error else {
             panic!("{case}");
         };

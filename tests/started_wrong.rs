@@ -8,22 +8,9 @@ use std::sync::Arc;
 
 use rankfold::error::{Deadlock, Mismatch};
 use rankfold::{Comm, ErrorKind, Rank, Request, Result, World, WorldError, op};
-use support::guarded;
+use support::{each_error, guarded};
 
 type Wrong = fn(&Comm) -> Result<()>;
-
-/// Runs a program from `least` to 8 ranks, with check and without, and shows its error to `judge`.
-fn each(least: usize, program: Wrong, judge: impl Fn(&str, usize, &WorldError)) {
-    for ranks in least..=8 {
-        for check in [false, true] {
-            let case = format!("{ranks} ranks, check({check})");
-            let world = World::new(ranks).check(check);
-            let report = guarded(&|| case.clone(), || world.run_each(program));
-            let error = report.into_result().expect_err(&case);
-            judge(&format!("{case}: {error}"), ranks, &error);
-        }
-    }
-}
 
 fn mismatch(case: &str, error: &WorldError) -> Arc<Mismatch> {
     match error {
@@ -42,7 +29,7 @@ fn deadlock(case: &str, error: &WorldError) -> Arc<Deadlock> {
 /// A mismatch in which only `odd` makes the call `theirs` and all others that are named make `ours`; no other rank is
 /// said to differ.
 fn differs(least: usize, program: Wrong, odd: Rank, theirs: &str, ours: &str) {
-    each(least, program, |case, ranks, error| {
+    each_error(least..=8, program, |case, ranks, error| {
         let found = mismatch(case, error);
         assert!(found.odd.is_empty() || found.odd == [odd], "{case}");
         assert!(
@@ -207,7 +194,7 @@ fn pieces_whose_two_ranks_count_differently() {
             .wait()
             .map(drop)
     };
-    each(2, program, |case, _, error| {
+    each_error(2..=8, program, |case, _, error| {
         let found = mismatch(case, error);
         let ranks: Vec<Rank> = found.calls.iter().map(|called| called.rank).collect();
         assert_eq!(ranks, [1, 0], "{case}");
@@ -229,7 +216,7 @@ fn one_rank_returns_without_starting_it() {
         1 => Ok(()),
         _ => sum(comm)?.wait().map(drop),
     };
-    each(2, program, |case, _, error| {
+    each_error(2..=8, program, |case, _, error| {
         assert_eq!(error.culprit(), Some(1), "{case}");
         assert!(
             matches!(
@@ -252,7 +239,7 @@ fn one_rank_returns_before_its_part_is_done() {
             _ => passed.wait().map(drop),
         }
     };
-    each(2, program, |case, ranks, error| {
+    each_error(2..=8, program, |case, ranks, error| {
         // Rank 0 has sent its part at once, so the last rank gets it, and returns without the message.
         assert_eq!(error.culprit(), Some(ranks - 1), "{case}");
     });
@@ -270,7 +257,7 @@ fn a_rank_that_waits_before_it_starts() {
             _ => Ok(()),
         }
     };
-    each(2, program, |case, _, error| {
+    each_error(2..=8, program, |case, _, error| {
         let found = deadlock(case, error);
         assert_eq!(found.cycle, [0, 1], "{case}");
         assert!(
@@ -294,7 +281,7 @@ fn two_communicators_in_turn() {
         first.ibarrier()?.wait()?;
         second.ibarrier()?.wait()
     };
-    each(2, program, |case, _, error| {
+    each_error(2..=8, program, |case, _, error| {
         let found = deadlock(case, error);
         assert_eq!(found.cycle[0], 0, "{case}");
         assert!(
@@ -366,7 +353,7 @@ fn only_the_ranks_of_a_deadlock_are_told_while_the_others_go_on() {
 // ── wrong use of a request ──
 
 fn usage(program: Wrong, says: &str) {
-    each(1, program, |case, _, error| {
+    each_error(1..=8, program, |case, _, error| {
         let WorldError::Failed { error, .. } = error else {
             panic!("{case}");
         };

@@ -19,10 +19,27 @@ pub mod random_started;
 pub mod random_windows;
 pub mod sweep;
 
-use std::ops::{Deref, DerefMut};
+use std::ops::{Deref, DerefMut, RangeInclusive};
+
+use rankfold::{Comm, Result, World, WorldError};
 
 #[allow(unused_imports)]
 pub use net::guarded;
+
+/// Runs a wrong program on each of these numbers of ranks, with check and without, and shows its error to `judge`.
+pub fn each_error(
+    ranks: RangeInclusive<usize>,
+    program: fn(&Comm) -> Result<()>,
+    mut judge: impl FnMut(&str, usize, &WorldError),
+) {
+    for (ranks, check) in ranks.flat_map(|ranks| [(ranks, false), (ranks, true)]) {
+        let case = format!("{ranks} ranks, check({check})");
+        let world = World::new(ranks).check(check);
+        let report = guarded(&|| case.clone(), || world.run_each(program));
+        let error = report.into_result().expect_err(&case);
+        judge(&format!("{case}: {error}"), ranks, &error);
+    }
+}
 
 /// Returns `RANKFOLD_SCALE`: the share of the cases to run, 1 for all.
 pub fn scale() -> f64 {
