@@ -8,10 +8,17 @@ pub(crate) fn by_numbers<T, const N: usize>(items: &mut [T], key: impl Fn(&T) ->
     arrange(order, &mut |a, b| items.swap(a, b));
 }
 
-/// Sorts by a number in the order of [`f64::total_cmp`]; elements with equal numbers keep their order.
-#[cfg(any(test, feature = "draw"))]
-pub(crate) fn by_float<T>(items: &mut [T], key: impl Fn(&T) -> f64) {
-    let order = order(items.len(), &|i| [ordered(key(&items[i])), 0, 0, 0]);
+/// Sorts by a float, in the order of [`f64::total_cmp`], and where floats are equal by a number; elements that are equal
+/// in both keep their order.
+pub(crate) fn by_float<T>(items: &mut [T], key: impl Fn(&T) -> (f64, usize)) {
+    let row = |(float, number)| [ordered(float), number as u64, 0, 0];
+    let order = order(items.len(), &|i| row(key(&items[i])));
+    arrange(order, &mut |a, b| items.swap(a, b));
+}
+
+/// Sorts by a number that may be negative, the lowest first; elements with equal numbers keep their order.
+pub(crate) fn by_signed<T>(items: &mut [T], key: impl Fn(&T) -> i64) {
+    let order = order(items.len(), &|i| [key(&items[i]) as u64 ^ 1 << 63, 0, 0, 0]);
     arrange(order, &mut |a, b| items.swap(a, b));
 }
 
@@ -21,7 +28,6 @@ type Row = [u64; ROW];
 const ROW: usize = 4;
 
 /// The bits of a float, so that their order is that of [`f64::total_cmp`].
-#[cfg(any(test, feature = "draw"))]
 fn ordered(float: f64) -> u64 {
     let bits = float.to_bits();
     let negative = bits >> 63 == 1;
@@ -90,7 +96,7 @@ mod tests {
             .zip(0..27)
             .collect();
         let mut theirs = ours.clone();
-        by_float(&mut ours, |&(key, _)| key);
+        by_float(&mut ours, |&(key, _)| (key, 0));
         theirs.sort_by(|a, b| a.0.total_cmp(&b.0));
         let bits = |rows: &[(f64, usize)]| -> Vec<_> {
             rows.iter().map(|row| (row.0.to_bits(), row.1)).collect()

@@ -66,7 +66,8 @@ pub fn even_grid(ranks: usize, dimensions: usize) -> Vec<usize> {
         dims.sort_unstable();
         dims[0] *= factor;
     }
-    dims.sort_unstable_by(|a, b| b.cmp(a));
+    dims.sort_unstable();
+    dims.reverse();
     dims
 }
 

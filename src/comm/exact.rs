@@ -9,6 +9,7 @@ use crate::op::{self, ExactDot, ExactSum};
 /// # Exact sums
 ///
 /// Correctly rounded sums of all numbers of all ranks.
+// Inlined: a program that sums exactly compiles the `all_reduce` of accumulators, as for an element type of its own.
 impl Comm {
     /// Returns the sum of the numbers of all ranks, correctly rounded, to every rank.
     ///
@@ -37,6 +38,7 @@ impl Comm {
     /// # Source
     ///
     /// Neal, *Fast Exact Summation Using Small and Large Superaccumulators*, 2015.
+    #[inline]
     #[track_caller]
     pub fn sum_exact(&self, numbers: &[f64]) -> Result<f64> {
         let mut sum = [ExactSum::new()];
@@ -68,6 +70,7 @@ impl Comm {
     /// assert_eq!(dots, [15.0; 2]);
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[inline]
     #[track_caller]
     pub fn dot_exact(&self, x: &[f64], y: &[f64]) -> Result<f64> {
         if x.len() != y.len() {

@@ -19,6 +19,7 @@ use crate::Rank;
 use crate::engine::call::{From, InCall};
 use crate::error::{ErrorKind, Result};
 use crate::op::{Element, Operator, copied, fold_left, fold_right};
+use crate::sort;
 use crate::topology::Topology;
 use crate::unwind;
 
@@ -30,7 +31,7 @@ fn hear(topology: &Topology, me: Rank, order: Order) -> Vec<Rank> {
         .map(|triple| triple.from)
         .collect();
     if order == Order::Rank {
-        from.sort_by_key(|&rank| rank.abs_diff(me));
+        sort::by_numbers(&mut from, |&rank| [rank.abs_diff(me)]);
     }
     from
 }

@@ -9,6 +9,7 @@ use crate::Rank;
 use crate::engine::call::InCall;
 use crate::error::{Result, Site};
 use crate::machine::{Cpus, Machine, Object, ObjectKind};
+use crate::sort;
 use crate::transport::CommShared;
 use crate::transport::communicator::call::{Call, Detail, Verb, digest};
 use crate::transport::communicator::members::Members;
@@ -374,7 +375,8 @@ pub(super) fn grouped(wishes: &[Wish]) -> Vec<Vec<(u32, i64, Rank)>> {
         .zip(0..)
         .filter_map(|((color, key), rank)| Some(((*color)?, *key, rank)))
         .collect();
-    asked.sort_unstable();
+    sort::by_signed(&mut asked, |&(_, key, _)| key);
+    sort::by_numbers(&mut asked, |&(color, ..)| [color as usize]);
     let groups = asked.chunk_by(|a, b| a.0 == b.0);
     groups.map(<[_]>::to_vec).collect()
 }

@@ -7,6 +7,7 @@ use super::Comm;
 use super::group::check_members;
 use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result, Site};
+use crate::sort;
 use crate::transport::CommShared;
 use crate::transport::communicator::members::Members;
 use crate::transport::communicator::subsets::{Caller, LedTo};
@@ -130,7 +131,7 @@ impl Comm {
     /// The mismatch of ranks that wait for each other with different lists. Those are odd who are on the list of most
     /// of the ranks in all lists together, and have another one.
     fn differing_lists(&self, mut callers: Vec<Caller>) -> Mismatch {
-        callers.sort_by_key(|caller| caller.rank);
+        sort::by_numbers(&mut callers, |caller| [caller.rank]);
         let mut all: Vec<Rank> = callers.iter().flat_map(|it| it.list.to_vec()).collect();
         all.sort_unstable();
         all.dedup();

@@ -384,7 +384,7 @@ fn mark(mark: Mark, place: Point, ink: Ink) -> Shape {
 /// Writes names beside the ends of their curves without overlap: pushes them down from the top one on, then pushes
 /// those that are too low up again.
 fn write_names(figure: &mut Figure, mut names: Vec<Name>, left: f64) {
-    sort::by_float(&mut names, |name| name.end.y);
+    sort::by_float(&mut names, |name| (name.end.y, 0));
     for i in 1..names.len() {
         names[i].y = names[i].y.max(names[i - 1].y + APART);
     }

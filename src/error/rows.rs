@@ -1,6 +1,5 @@
 //! Where a rank is, as one row of a table: its call, its source line and its communicator.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
@@ -49,12 +48,12 @@ impl SourceLine {
 
 /// The name of a file, for good.
 fn kept(file: &str) -> &'static str {
-    static FILES: Mutex<BTreeSet<&'static str>> = Mutex::new(BTreeSet::new());
+    static FILES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
     let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-    let known = files.get(file).copied();
+    let known = files.iter().find(|known| **known == file).copied();
     known.unwrap_or_else(|| {
         let kept: &'static str = String::leak(file.to_owned());
-        files.insert(kept);
+        files.push(kept);
         kept
     })
 }

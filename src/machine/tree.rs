@@ -267,7 +267,7 @@ impl Machine {
             None => (1, *cpu),
         });
         let mut found: Vec<(usize, usize)> = found.collect();
-        found.sort_unstable();
+        sort::by_numbers(&mut found, |&(kind, number)| [kind, number]);
         found.dedup();
         found.len()
     }

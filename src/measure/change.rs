@@ -173,7 +173,7 @@ fn assumed(before: &RunTimes, after: &RunTimes, usual: f64) -> Option<(f64, usiz
 /// Holm, *A simple sequentially rejective multiple test procedure*, Scand. J. Stat. 6, 1979.
 pub(super) fn holm(chances: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..chances.len()).collect();
-    sort::by_float(&mut order, |&at| chances[at]);
+    sort::by_float(&mut order, |&at| (chances[at], 0));
     let mut corrected = vec![1.0; chances.len()];
     let mut most = 0.0f64;
     for (place, &at) in order.iter().enumerate() {

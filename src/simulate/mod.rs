@@ -53,6 +53,7 @@
 
 use crate::Rank;
 use crate::schedule::Schedule;
+use crate::sort;
 
 mod agenda;
 mod blame;
@@ -124,7 +125,7 @@ impl Timing {
     /// The time at which half of the ranks are done; between two ranks, the mean.
     pub fn median(&self) -> f64 {
         let mut times = self.finish.clone();
-        times.sort_unstable_by(f64::total_cmp);
+        sort::by_float(&mut times, |&time| (time, 0));
         let at = |place: usize| times.get(place).copied().unwrap_or(0.0);
         let length = times.len();
         (at(length.saturating_sub(1) / 2) + at(length / 2)) / 2.0

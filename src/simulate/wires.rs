@@ -2,6 +2,7 @@
 
 use super::machine::Tolls;
 use crate::Rank;
+use crate::sort;
 
 /// The times at which each node's links are free again, and at which the messages of a step begin.
 #[derive(Clone, Debug, Default)]
@@ -40,8 +41,7 @@ impl Wires {
 
     /// Schedules all messages of the step, in order of their times and then of their ranks.
     pub(super) fn go(&mut self, tolls: &Tolls) {
-        self.queue
-            .sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        sort::by_float(&mut self.queue, |&(start, from, ..)| (start, from));
         for &(start, from, to, elements) in &self.queue {
             self.begins[from] = start;
             let Some((out, into)) = tolls.shared(from, to) else {

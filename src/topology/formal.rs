@@ -7,6 +7,7 @@ use super::{
     strict::{self, Edge, Nodes},
 };
 use crate::Rank;
+use crate::sort;
 
 /// A topology as the papers define it, piece by piece.
 ///
@@ -219,7 +220,7 @@ impl Formal {
             return Err(TopologyError::EmptyBlock { node });
         }
         let mut placed = self.placed();
-        placed.sort_unstable();
+        sort::by_numbers(&mut placed, |&(rank, node)| [rank, node]);
         if let Some(two) = placed.windows(2).find(|two| two[0].0 == two[1].0) {
             return Err(TopologyError::BlocksOverlap {
                 rank: two[0].0,

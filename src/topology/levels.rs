@@ -1,6 +1,6 @@
 //! Nested groups of ranks that mirror the machine: which ranks are near each other.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -304,7 +304,7 @@ impl Level {
             of_rank: Vec::new(),
             first: Vec::new(),
         };
-        let mut groups: BTreeMap<&[usize], usize> = BTreeMap::new();
+        let mut groups: HashMap<&[usize], usize> = HashMap::new();
         // A member first appears with its lowest rank, so members and groups are in that order.
         for (rank, &member) in of_rank.iter().enumerate() {
             let group = *groups.entry(way(rank)).or_insert_with(|| {

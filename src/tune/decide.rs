@@ -48,7 +48,7 @@ pub(super) fn entries(places: &[Place]) -> Vec<Entry> {
 /// Returns the rule for a place, given the rule for the next smaller number of bytes.
 fn rule(place: &Place, before: Option<&Rule>) -> Option<Rule> {
     let mut standings = standings(place);
-    sort::by_float(&mut standings, |standing| standing.score);
+    sort::by_float(&mut standings, |standing| (standing.score, 0));
     let best = standings.first()?.score;
     let stays = |algorithm| {
         let close = |one: &&Standing| one.score <= ENOUGH * best;

@@ -1,14 +1,14 @@
 //! Which choices the acts of each rank follow from: what it did itself, and what reached it from other ranks. In doubt, a
 //! choice is not included: that costs an exploration some runs, and nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 
 use crate::Rank;
 use crate::transport::deadlock::choice::LockTurn;
 use crate::transport::deadlock::numbers::Numbers;
 
 /// Where ranks that leave it follow those that have come to it. The first number is a communicator's context.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum SyncPoint {
     /// All members meet, for this time.
     Meeting(u32, u32),
@@ -23,17 +23,17 @@ pub(crate) enum SyncPoint {
 /// The choices that what each rank does follows from.
 pub(super) struct Past {
     of: Vec<Numbers>,
-    at: BTreeMap<SyncPoint, Numbers>,
+    at: HashMap<SyncPoint, Numbers>,
     /// How often each rank has met the others of a communicator.
-    meetings: BTreeMap<(Rank, u32), u32>,
+    meetings: HashMap<(Rank, u32), u32>,
 }
 
 impl Past {
     pub(super) fn new(ranks: usize) -> Past {
         Past {
             of: vec![Numbers::default(); ranks],
-            at: BTreeMap::new(),
-            meetings: BTreeMap::new(),
+            at: HashMap::new(),
+            meetings: HashMap::new(),
         }
     }
 

@@ -21,6 +21,7 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::op::elements::Elements;
+use crate::sort;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
@@ -96,7 +97,7 @@ impl LaneBook {
     pub(crate) fn drain(&self) -> Vec<(Rank, Packet)> {
         let lanes = self.lanes.lock();
         let mut pairs: Vec<_> = lanes.iter().collect();
-        pairs.sort_by_key(|((from, to), _)| (*to, *from));
+        sort::by_numbers(&mut pairs, |&(&(from, to), _)| [to, from]);
         let left = |(&(_, to), ends): (&(Rank, Rank), &Ends)| {
             let packets: Vec<Packet> = ends.take.try_iter().collect();
             packets.into_iter().map(move |packet| (to, packet))

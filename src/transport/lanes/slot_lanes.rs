@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::op::elements::Elements;
+use crate::sort;
 use crate::transport::lanes::lane::{Lanes, Peers};
 use crate::transport::lanes::slot::{PairEnd, ends};
 use crate::transport::memory::head::Head;
@@ -66,7 +67,7 @@ impl SlotBook {
             ends.extend(first.as_mut().map(|end| (less, more, end)));
             ends.extend(second.as_mut().map(|end| (more, less, end)));
         }
-        ends.sort_by_key(|(to, from, _)| (*to, *from));
+        sort::by_numbers(&mut ends, |&(to, from, _)| [to, from]);
         let left = ends.into_iter().flat_map(|(to, _, end)| {
             let packets = end.drain().into_iter();
             packets.map(move |packet| (to, packet))

@@ -279,8 +279,9 @@ impl Inbox {
                 other.push(id);
             }
         }
-        needed.sort_unstable();
-        other.sort_unstable();
+        for queues in [&mut needed, &mut other] {
+            sort::by_numbers(queues, |id| [id.context as usize, id.source]);
+        }
         (needed, other)
     }
 

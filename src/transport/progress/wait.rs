@@ -185,28 +185,21 @@ impl Port {
         reason: &Reason<'_>,
         mut look: impl FnMut() -> Option<R>,
     ) -> Result<R> {
-        if self.has_started() {
-            return self.wait_and_advance(reason, look);
-        }
         // In a controlled world the next choice is made when all ranks are asleep.
-        if !self.fabric.is_controlled()
-            && let Some(found) = self.spin(&self.spins, &mut look)
-        {
+        let spins = !self.has_started() && !self.fabric.is_controlled();
+        if spins && let Some(found) = self.spin(&self.spins, &mut look) {
             return Ok(found);
         }
-        find(look, |look| self.wait_long(reason, look))
+        find(look, |look| self.go_on_waiting(reason, look))
     }
 
-    /// The same while started collectives are open.
+    /// What is left of a wait that has spun, or all of one while started collectives are open.
     #[inline(never)]
-    fn wait_and_advance<R>(
-        &self,
-        reason: &Reason<'_>,
-        look: impl FnMut() -> Option<R>,
-    ) -> Result<R> {
-        find(look, |look| {
-            self.wait_advancing(look, &|look| self.wait_plainly(reason, look))
-        })
+    fn go_on_waiting(&self, reason: &Reason<'_>, look: &mut dyn FnMut() -> bool) -> Result<()> {
+        match self.has_started() {
+            true => self.wait_advancing(look, &|look| self.wait_plainly(reason, look)),
+            false => self.wait_long(reason, look),
+        }
     }
 
     /// A wait with all its stages that advances nothing.
@@ -222,7 +215,6 @@ impl Port {
     }
 
     /// The wait after spinning, compiled once for all kinds of waits; counts how long it takes.
-    #[inline(never)]
     fn wait_long(&self, reason: &Reason<'_>, look: &mut dyn FnMut() -> bool) -> Result<()> {
         if self.fabric.is_controlled() {
             return self.sleep_until(reason, look);
