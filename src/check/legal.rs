@@ -6,14 +6,14 @@ use crate::schedule::{Buffer, Lengths, LocalCopy, Region, Step};
 
 /// A rank and a step, with the lengths of the rank's buffers.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RankStep {
     pub(super) ranks: usize,
     pub(super) rank: Rank,
     pub(super) step: usize,
     pub(super) lengths: Lengths,
 }
 
-impl Place {
+impl RankStep {
     /// Checks that the step's ports, peers and regions are valid.
     pub(super) fn allows(self, step: &Step) -> Result<(), CheckError> {
         let (rank, number) = (self.rank, self.step);

@@ -15,12 +15,12 @@ pub(super) struct Piece {
 
 /// A buffer; elements outside all pieces have never been written.
 #[derive(Default)]
-pub(super) struct Memory {
+pub(super) struct SymbolicBuffer {
     /// By start: the end of the piece, and its symbol. Pieces do not overlap.
     pieces: BTreeMap<usize, (usize, Symbol)>,
 }
 
-impl Memory {
+impl SymbolicBuffer {
     /// The elements of a region, numbered from 0, or the first position that was never written.
     pub(super) fn read(&self, region: Region) -> Result<Vec<Piece>, usize> {
         let (mut pieces, mut at) = (Vec::new(), 0);

@@ -28,7 +28,7 @@ pub use fault::CheckError;
 pub use goal::Goal;
 
 use goal::Cut;
-use run::Run;
+use run::SymbolicRun;
 
 /// Runs a schedule on symbols and compares the outcome with a goal.
 ///
@@ -141,7 +141,7 @@ pub fn check_pieces(schedule: &dyn Schedule, pieces: Pieces) -> Result<Certifica
 }
 
 fn run_all(schedule: &dyn Schedule, goal: &Goal, cut: Cut) -> Result<Certificate, CheckError> {
-    let mut run = Run::new(schedule, goal, cut)?;
+    let mut run = SymbolicRun::new(schedule, goal, cut)?;
     for step in 0..schedule.steps() {
         run.step(step)?;
     }
@@ -154,7 +154,7 @@ fn run_while(
     cut: Cut,
     go_on: &mut dyn FnMut(usize) -> bool,
 ) -> Result<Option<Certificate>, CheckError> {
-    let mut run = Run::new(schedule, goal, cut)?;
+    let mut run = SymbolicRun::new(schedule, goal, cut)?;
     for step in 0..schedule.steps() {
         run.step(step)?;
         if !go_on(step + 1) {

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::goal::{Cut, Want};
-use super::legal::Place;
-use super::memory::{Memory, Piece};
+use super::legal::RankStep;
+use super::memory::{Piece, SymbolicBuffer};
 use super::symbols::{Orders, Spoil, Symbol, ascending};
 use super::{Certificate, CheckError, Goal, Traffic};
 use crate::Rank;
@@ -13,7 +13,7 @@ use crate::schedule::{Buffer, Combine, Lengths, Region, Schedule, Step, Transfer
 /// The state of one rank.
 struct Player {
     lengths: Lengths,
-    buffers: [Memory; 3],
+    buffers: [SymbolicBuffer; 3],
     /// The next active step, as returned by [`Schedule::next_active`].
     upcoming: Option<usize>,
     /// For a barrier: the ranks heard from, one bit each.
@@ -29,7 +29,7 @@ struct SentData {
 }
 
 /// The state between two steps.
-pub(super) struct Run<'a> {
+pub(super) struct SymbolicRun<'a> {
     schedule: &'a dyn Schedule,
     cut: Cut,
     players: Vec<Player>,
@@ -40,12 +40,12 @@ pub(super) struct Run<'a> {
     exchanges_in_place: bool,
 }
 
-impl<'a> Run<'a> {
+impl<'a> SymbolicRun<'a> {
     pub(super) fn new(
         schedule: &'a dyn Schedule,
         goal: &Goal,
         cut: Cut,
-    ) -> Result<Run<'a>, CheckError> {
+    ) -> Result<SymbolicRun<'a>, CheckError> {
         let ranks = schedule.ranks();
         if ranks == 0 {
             return Err(CheckError::NoRanks);
@@ -63,7 +63,7 @@ impl<'a> Run<'a> {
                 goal,
             });
         }
-        let mut run = Run {
+        let mut run = SymbolicRun {
             schedule,
             cut,
             players: Vec::with_capacity(ranks),
@@ -144,8 +144,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn place(&self, rank: Rank, step: usize) -> Place {
-        Place {
+    fn place(&self, rank: Rank, step: usize) -> RankStep {
+        RankStep {
             ranks: self.players.len(),
             rank,
             step,

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::ops::RangeInclusive;
 
-use super::table::Found;
+use super::table::LookedUp;
 use super::{Algorithm, Call, Collective, Refusal, TuningTable};
 use crate::names::Transport;
 use crate::op::elements::Info;
@@ -216,7 +216,7 @@ enum Why {
     /// One message per group crosses its boundary instead of many.
     Followed,
     Cells,
-    Table(Found),
+    Table(LookedUp),
     Direct,
     Always(&'static str),
 }

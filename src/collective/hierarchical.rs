@@ -97,14 +97,14 @@ impl HierarchicalReduceScatter {
         let back = move |stage, level| (stage, self.levels.widest(level) - 1);
         let any = (0..top)
             .flat_map(move |level| {
-                [Part::Before, Part::After].map(|part| out(level, part, End::First))
+                [Outside::Before, Outside::After].map(|part| out(level, part, End::First))
             })
             .chain(
                 (0..=top)
                     .rev()
                     .map(move |level| back(Stage::Ring { level }, level)),
             );
-        let lines = [Part::After, Part::Before]
+        let lines = [Outside::After, Outside::Before]
             .into_iter()
             .flat_map(move |part| {
                 let led = part.led_from();
@@ -129,10 +129,10 @@ impl HierarchicalReduceScatter {
     }
 
     /// The role of a rank in a level, if it leads a member there.
-    fn seat(&self, rank: Rank, level: usize, led: End) -> Option<Seat<'_>> {
+    fn seat(&self, rank: Rank, level: usize, led: End) -> Option<Leader<'_>> {
         let member = self.levels.member(level, rank);
         let (group, place) = self.levels.place(level, member);
-        let seat = Seat {
+        let seat = Leader {
             whole: self,
             level,
             group,
@@ -145,11 +145,11 @@ impl HierarchicalReduceScatter {
     }
 
     /// A fold of blocks outside the group.
-    fn out(&self, seat: &Seat<'_>, part: Part, step: usize) -> Step {
+    fn out(&self, seat: &Leader<'_>, part: Outside, step: usize) -> Step {
         let own = self.blocks.run(self.levels.run(seat.level, seat.group));
         let run = match part {
-            Part::Before => 0..own.start,
-            Part::After => own.end..self.blocks.length(),
+            Outside::Before => 0..own.start,
+            Outside::After => own.end..self.blocks.length(),
         };
         if run.is_empty() {
             return Step::IDLE;
@@ -161,7 +161,7 @@ impl HierarchicalReduceScatter {
     }
 
     /// A step of the ring of a group's members.
-    fn ring(&self, seat: &Seat<'_>, step: usize) -> Step {
+    fn ring(&self, seat: &Leader<'_>, step: usize) -> Step {
         let (place, m) = (seat.place(), seat.members.len());
         if step + 1 >= m {
             return Step::IDLE;
@@ -177,7 +177,7 @@ impl HierarchicalReduceScatter {
 
     /// A step of the line of a group's members: the data with the farthest destination goes first, and each member
     /// forwards it at once.
-    fn line(&self, seat: &Seat<'_>, step: usize) -> Step {
+    fn line(&self, seat: &Leader<'_>, step: usize) -> Step {
         let (place, last) = (seat.place(), seat.members.len() - 1);
         let sends = |place: usize| {
             let goes = place <= step && step < last;
@@ -191,7 +191,7 @@ impl HierarchicalReduceScatter {
 }
 
 /// A rank that leads a member of a group. Places are counted from the end where the leaders are.
-struct Seat<'a> {
+struct Leader<'a> {
     whole: &'a HierarchicalReduceScatter,
     level: usize,
     group: usize,
@@ -200,7 +200,7 @@ struct Seat<'a> {
     rank: Rank,
 }
 
-impl Seat<'_> {
+impl Leader<'_> {
     /// Converts a place between counting from the first member and counting from the leaders' end.
     fn turn(&self, place: usize) -> usize {
         match self.led {
@@ -255,17 +255,17 @@ impl Seat<'_> {
 
 /// One of the two parts of the vector outside a group.
 #[derive(Clone, Copy, Debug)]
-enum Part {
+enum Outside {
     Before,
     After,
 }
 
-impl Part {
+impl Outside {
     /// The leaders where operands stay in rank order: the part after a group goes up, from first rank to first rank.
     fn led_from(self) -> End {
         match self {
-            Part::Before => End::Last,
-            Part::After => End::First,
+            Outside::Before => End::Last,
+            Outside::After => End::First,
         }
     }
 }
@@ -279,9 +279,18 @@ enum End {
 
 #[derive(Clone, Copy, Debug)]
 enum Stage {
-    Out { level: usize, part: Part, led: End },
-    Ring { level: usize },
-    Line { level: usize, led: End },
+    Out {
+        level: usize,
+        part: Outside,
+        led: End,
+    },
+    Ring {
+        level: usize,
+    },
+    Line {
+        level: usize,
+        led: End,
+    },
 }
 
 impl Schedule for HierarchicalReduceScatter {

@@ -150,17 +150,17 @@ impl<T: 'static> Key<T> {
 
     fn with(&self, value: Rc<T>) -> Rc<dyn Attribute> {
         let key = self.clone();
-        Rc::new(Kept { key, value })
+        Rc::new(StoredAttribute { key, value })
     }
 }
 
 /// The value under a key, with its type.
-struct Kept<T> {
+struct StoredAttribute<T> {
     key: Key<T>,
     value: Rc<T>,
 }
 
-impl<T: 'static> Attribute for Kept<T> {
+impl<T: 'static> Attribute for StoredAttribute<T> {
     fn key(&self) -> *const () {
         self.key.id()
     }

@@ -14,7 +14,7 @@ use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::InCall;
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With, ask};
 use crate::error::{Error, Result};
-use crate::execute::{Held, over_cells};
+use crate::execute::{Contribution, over_cells};
 use crate::op::block::{Block, List, OtherVectors, Part, Parts};
 use crate::op::elements::{Elements, ElementsMut};
 use crate::op::folds::{FoldsOf, Operands};
@@ -338,7 +338,7 @@ impl InCall<'_> {
 /// The vectors of a rank, which travel packed.
 struct HeldParts<'h, 'p, 'a>(&'h mut Parts<'p, 'a>);
 
-impl Held for HeldParts<'_, '_, '_> {
+impl Contribution for HeldParts<'_, '_, '_> {
     #[inline(always)]
     fn count(&self) -> usize {
         1

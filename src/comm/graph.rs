@@ -79,7 +79,7 @@ impl Graph {
             })
         };
         let place = comm.collective(call, check, |inside| inside.join_edges(edges.to_vec()))?;
-        let Place { shared, ends } = place;
+        let RankEdges { shared, ends } = place;
         let own = Comm::of(comm.core.clone(), shared, comm.rank());
         let [sources, destinations] = ends.map(Vec::into_boxed_slice);
         Ok(Graph::new(own, sources, destinations))
@@ -210,7 +210,7 @@ impl Edges {
 }
 
 /// What a rank gets of a graph whose edges other ranks may have named: its sources and its destinations.
-struct Place {
+struct RankEdges {
     shared: Arc<CommShared>,
     ends: [Vec<Rank>; 2],
 }
@@ -267,7 +267,7 @@ impl InCall<'_> {
     }
 
     /// Rank 0 collects the edges that all ranks name, and makes the communicator; each rank gets its ends of them.
-    fn join_edges(&self, edges: Vec<(Rank, Rank)>) -> Result<Place> {
+    fn join_edges(&self, edges: Vec<(Rank, Rank)>) -> Result<RankEdges> {
         if self.comm.shared.spans() {
             return self.join_edges_spread(&edges);
         }
@@ -280,7 +280,7 @@ impl InCall<'_> {
     }
 
     /// The same where the ranks are in several processes: each finds its own ends.
-    fn join_edges_spread(&self, edges: &[(Rank, Rank)]) -> Result<Place> {
+    fn join_edges_spread(&self, edges: &[(Rank, Rank)]) -> Result<RankEdges> {
         let numbers = edges.iter().flat_map(|(from, to)| [*from, *to]);
         let all = self.bring_together(numbers.map(|rank| rank as i64).collect(), 1)?;
         let mut ends: [Vec<Rank>; 2] = Default::default();
@@ -289,19 +289,19 @@ impl InCall<'_> {
             ends[0].extend((to == self.rank()).then_some(from));
             ends[1].extend((from == self.rank()).then_some(to));
         }
-        Ok(Place {
+        Ok(RankEdges {
             shared: self.same_ranks_as(all.contexts[0]),
             ends,
         })
     }
 
-    fn places(&self, edges: &[(Rank, Rank)]) -> Vec<Place> {
+    fn places(&self, edges: &[(Rank, Rank)]) -> Vec<RankEdges> {
         let shared = self.same_ranks();
-        let place = || Place {
+        let place = || RankEdges {
             shared: shared.clone(),
             ends: Default::default(),
         };
-        let mut places: Vec<Place> = (0..self.size()).map(|_| place()).collect();
+        let mut places: Vec<RankEdges> = (0..self.size()).map(|_| place()).collect();
         for &(from, to) in edges {
             places[to].ends[0].push(from);
             places[from].ends[1].push(to);

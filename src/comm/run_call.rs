@@ -9,7 +9,7 @@ use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::{Described, InCall};
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
-use crate::execute::{Table, over_cells};
+use crate::execute::{RankAtCells, over_cells};
 use crate::names::Transport;
 use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::{FoldsOf, Operands};
@@ -423,11 +423,14 @@ fn fingerprint(shape: &Shape, algorithm: Option<Algorithm>, others: bool) -> u32
 /// One of the functions of [`over_cells`](mod@crate::execute::over_cells): how the collective of a call runs over
 /// cells.
 pub(super) trait CellPath<T, O>:
-    FnOnce(&mut Table<'_, '_>, &[T], &mut [T], &O) -> Result<()>
+    FnOnce(&mut RankAtCells<'_, '_>, &[T], &mut [T], &O) -> Result<()>
 {
 }
 
-impl<T, O, F: FnOnce(&mut Table<'_, '_>, &[T], &mut [T], &O) -> Result<()>> CellPath<T, O> for F {}
+impl<T, O, F: FnOnce(&mut RankAtCells<'_, '_>, &[T], &mut [T], &O) -> Result<()>> CellPath<T, O>
+    for F
+{
+}
 
 impl InCall<'_> {
     /// Runs the call as planned.

@@ -177,30 +177,30 @@ impl Chart {
 struct Look {
     ink: Ink,
     dash: Dash,
-    mark: Mark,
+    mark: PointShape,
 }
 
 #[derive(Clone, Copy)]
-enum Mark {
+enum PointShape {
     Circle,
     Square,
     Triangle,
     Diamond,
 }
 
-const fn look(ink: Ink, dash: Dash, mark: Mark) -> Look {
+const fn look(ink: Ink, dash: Dash, mark: PointShape) -> Look {
     Look { ink, dash, mark }
 }
 
 const LOOKS: [Look; 8] = [
-    look(Ink::Blue, Dash::Solid, Mark::Circle),
-    look(Ink::Vermilion, Dash::Solid, Mark::Square),
-    look(Ink::Green, Dash::Solid, Mark::Triangle),
-    look(Ink::Purple, Dash::Solid, Mark::Diamond),
-    look(Ink::Black, Dash::Dashed, Mark::Circle),
-    look(Ink::Blue, Dash::Dashed, Mark::Square),
-    look(Ink::Vermilion, Dash::Dashed, Mark::Triangle),
-    look(Ink::Green, Dash::Dashed, Mark::Diamond),
+    look(Ink::Blue, Dash::Solid, PointShape::Circle),
+    look(Ink::Vermilion, Dash::Solid, PointShape::Square),
+    look(Ink::Green, Dash::Solid, PointShape::Triangle),
+    look(Ink::Purple, Dash::Solid, PointShape::Diamond),
+    look(Ink::Black, Dash::Dashed, PointShape::Circle),
+    look(Ink::Blue, Dash::Dashed, PointShape::Square),
+    look(Ink::Vermilion, Dash::Dashed, PointShape::Triangle),
+    look(Ink::Green, Dash::Dashed, PointShape::Diamond),
 ];
 
 /// The plot area with its axes.
@@ -359,7 +359,7 @@ impl Frame {
     }
 }
 
-fn mark(mark: Mark, place: Point, ink: Ink) -> Shape {
+fn mark(mark: PointShape, place: Point, ink: Ink) -> Shape {
     let corners = |of: &[(f64, f64)]| Shape::Area {
         points: of
             .iter()
@@ -368,16 +368,16 @@ fn mark(mark: Mark, place: Point, ink: Ink) -> Shape {
         ink,
     };
     match mark {
-        Mark::Circle => Shape::Circle {
+        PointShape::Circle => Shape::Circle {
             centre: place,
             radius: 3.6,
             fill: ink,
             stroke: Stroke::solid(ink, 1.0),
             role: Role::Mark,
         },
-        Mark::Square => corners(&[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)]),
-        Mark::Triangle => corners(&[(0.0, -5.0), (4.6, 3.6), (-4.6, 3.6)]),
-        Mark::Diamond => corners(&[(0.0, -5.2), (5.2, 0.0), (0.0, 5.2), (-5.2, 0.0)]),
+        PointShape::Square => corners(&[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)]),
+        PointShape::Triangle => corners(&[(0.0, -5.0), (4.6, 3.6), (-4.6, 3.6)]),
+        PointShape::Diamond => corners(&[(0.0, -5.2), (5.2, 0.0), (0.0, 5.2), (-5.2, 0.0)]),
     }
 }
 

@@ -13,13 +13,13 @@ const FEW: usize = 32;
 #[derive(Clone)]
 pub(crate) enum Steps {
     /// All of them.
-    Known(Rc<Known>),
+    Known(Rc<ActiveSteps>),
     /// Those of the rank in this schedule.
     Of(Rc<dyn Schedule>, Rank),
 }
 
 /// The active steps of one rank, numbered without gaps.
-pub(crate) struct Known {
+pub(crate) struct ActiveSteps {
     scratch: usize,
     steps: Vec<Step>,
 }
@@ -37,7 +37,7 @@ impl Steps {
             next = schedule.next_active(me, Some(step));
         }
         let scratch = schedule.lengths(me).scratch;
-        Steps::Known(Rc::new(Known { scratch, steps }))
+        Steps::Known(Rc::new(ActiveSteps { scratch, steps }))
     }
 
     /// Length of the scratch buffer.

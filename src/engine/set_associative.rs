@@ -15,14 +15,14 @@ const FEWEST_SETS: usize = 8;
 const MOST_SETS: usize = 1024;
 
 /// A value, and its hash.
-pub(super) struct Slot<T> {
+pub(super) struct HashedValue<T> {
     pub hash: u64,
     pub value: T,
 }
 
 /// The places for values with equal low bits of their hashes, in one cache line if a value is a pointer.
 #[repr(align(64))]
-pub(super) struct Set<T>(pub [Option<Slot<T>>; WAYS]);
+pub(super) struct Set<T>(pub [Option<HashedValue<T>>; WAYS]);
 
 /// The table.
 pub(super) struct SetAssociative<T> {
@@ -64,7 +64,7 @@ impl<T> SetAssociative<T> {
         let last = set[0].take();
         self.evicted += usize::from(last.is_some());
         let value = make(last.map(|slot| slot.value));
-        &set[0].insert(Slot { hash, value }).value
+        &set[0].insert(HashedValue { hash, value }).value
     }
 
     /// The index of the set of a hash; out of range if there are no sets.

@@ -34,7 +34,7 @@ struct Both {
 
 /// The memory that holds the elements of a region.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Room {
+enum Storage {
     Input,
     Output,
     Scratch,
@@ -391,59 +391,59 @@ impl<'a, 'o> Buffers<'a, 'o> {
     /// The room that holds the elements of a region. If they are in two rooms, brings those in the spare room home
     /// first, that is, back into the output.
     #[inline(always)]
-    fn room(&mut self, region: Region) -> Room {
+    fn room(&mut self, region: Region) -> Storage {
         match region.buffer {
-            Buffer::Input => Room::Input,
-            Buffer::Scratch => Room::Scratch,
-            Buffer::Output if self.away.is_empty() || region.is_empty() => Room::Output,
+            Buffer::Input => Storage::Input,
+            Buffer::Scratch => Storage::Scratch,
+            Buffer::Output if self.away.is_empty() || region.is_empty() => Storage::Output,
             Buffer::Output => self.room_of_output(region),
         }
     }
 
-    fn room_of_output(&mut self, region: Region) -> Room {
+    fn room_of_output(&mut self, region: Region) -> Storage {
         let run = region.start..region.end().unwrap_or(usize::MAX);
         if self.away.start <= run.start && run.end <= self.away.end {
-            return Room::Spare;
+            return Storage::Spare;
         }
         if run.start < self.away.end && self.away.start < run.end {
             self.bring_home();
         }
-        Room::Output
+        Storage::Output
     }
 
     #[inline(always)]
-    fn readable(&self, room: Room) -> Elements<'_> {
+    fn readable(&self, room: Storage) -> Elements<'_> {
         match room {
-            Room::Input => self.operands.input,
-            Room::Output => self.operands.output.shared(),
-            Room::Scratch => {
+            Storage::Input => self.operands.input,
+            Storage::Output => self.operands.output.shared(),
+            Storage::Scratch => {
                 let scratch = self.rooms.scratch.all().get(0..self.scratch);
                 scratch.unwrap_or(Elements::none(self.info()))
             }
-            Room::Spare => self.rooms.spare.all(),
+            Storage::Spare => self.rooms.spare.all(),
         }
     }
 
     #[inline(always)]
-    fn writable(&mut self, room: Room) -> Result<ElementsMut<'_>> {
+    fn writable(&mut self, room: Storage) -> Result<ElementsMut<'_>> {
         let info = self.info();
         match room {
-            Room::Input => Err(wrong("writes to the input".into())),
-            Room::Output => Ok(self.operands.output.reborrow()),
-            Room::Scratch => {
+            Storage::Input => Err(wrong("writes to the input".into())),
+            Storage::Output => Ok(self.operands.output.reborrow()),
+            Storage::Scratch => {
                 let scratch = self.rooms.scratch.all_mut().get(0..self.scratch);
                 Ok(scratch.unwrap_or(ElementsMut::none(info)))
             }
-            Room::Spare => Ok(self.rooms.spare.all_mut()),
+            Storage::Spare => Ok(self.rooms.spare.all_mut()),
         }
     }
 
     /// One run to read, and what may be written meanwhile: another room, or the same room around the run.
     fn split(
         &mut self,
-        from: Room,
+        from: Storage,
         run: Range<usize>,
-        into: Room,
+        into: Storage,
     ) -> Result<(Elements<'_>, View<'_>)> {
         if from == into {
             return View::around(self.writable(into)?, run);
@@ -453,14 +453,14 @@ impl<'a, 'o> Buffers<'a, 'o> {
         let mut scratch = scratch.all_mut().get(0..self.scratch);
         let mut spare = Some(spare.all_mut());
         let mut take = |room| match room {
-            Room::Input => None,
-            Room::Output => output.take(),
-            Room::Scratch => scratch.take(),
-            Room::Spare => spare.take(),
+            Storage::Input => None,
+            Storage::Output => output.take(),
+            Storage::Scratch => scratch.take(),
+            Storage::Spare => spare.take(),
         };
         let into = take(into).ok_or_else(|| wrong("writes to the input".into()))?;
         let held = match from {
-            Room::Input => self.operands.input,
+            Storage::Input => self.operands.input,
             other => take(other).ok_or_else(nothing)?.into_shared(),
         };
         let data = held.get(run).ok_or_else(nothing)?;

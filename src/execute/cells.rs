@@ -25,15 +25,15 @@ const _: () = assert!(CELL_BYTES <= cells::CELL_BYTES);
 pub(crate) fn over_cells(
     cells: &mut AtCellPort<'_>,
     call: &Call,
-    part: impl FnOnce(&mut Table<'_, '_>) -> Result<()>,
+    part: impl FnOnce(&mut RankAtCells<'_, '_>) -> Result<()>,
 ) -> Result<()> {
-    let mut table = Table::new(cells, call);
+    let mut table = RankAtCells::new(cells, call);
     part(&mut table)?;
     table.cells.leave(table.written_for)
 }
 
 /// What a rank holds in an all-reduce.
-pub(crate) trait Held {
+pub(crate) trait Contribution {
     /// The number of elements as which it travels.
     fn count(&self) -> usize;
 
@@ -54,7 +54,7 @@ pub(crate) trait Held {
 /// A vector, the operator that folds others into it, and where it still has to be copied from.
 pub(super) struct HeldVector<'a, T, O>(pub &'a mut [T], pub &'a O, pub Option<&'a [T]>);
 
-impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
+impl<T: Element, O: Operator<T>> Contribution for HeldVector<'_, T, O> {
     #[inline(always)]
     fn count(&self) -> usize {
         self.0.len()
@@ -91,7 +91,7 @@ impl<T: Element, O: Operator<T>> Held for HeldVector<'_, T, O> {
 }
 
 /// One rank at the cells of a call.
-pub(crate) struct Table<'a, 'c> {
+pub(crate) struct RankAtCells<'a, 'c> {
     pub(super) cells: &'a mut AtCellPort<'c>,
     pub(super) call: &'a Call,
     pub(super) ranks: usize,
@@ -101,11 +101,11 @@ pub(crate) struct Table<'a, 'c> {
     written_for: Option<Readers>,
 }
 
-impl<'a, 'c> Table<'a, 'c> {
+impl<'a, 'c> RankAtCells<'a, 'c> {
     #[inline(always)]
     fn new(cells: &'a mut AtCellPort<'c>, call: &'a Call) -> Self {
         let (ranks, me) = (call.ranks(), cells.rank());
-        Table {
+        RankAtCells {
             me,
             cells,
             call,
@@ -119,7 +119,7 @@ impl<'a, 'c> Table<'a, 'c> {
     }
 }
 
-impl Table<'_, '_> {
+impl RankAtCells<'_, '_> {
     /// Whether the last rank to arrive folds for all.
     #[inline]
     fn takes_turns(&self) -> bool {
@@ -176,7 +176,7 @@ impl Table<'_, '_> {
     fn take(
         &mut self,
         from: Rank,
-        held: &mut impl Held,
+        held: &mut impl Contribution,
         combine: Combine,
         early: Early,
     ) -> Result<()> {
@@ -194,7 +194,7 @@ impl Table<'_, '_> {
     }
 
     #[inline]
-    fn replace(&mut self, from: Rank, held: &mut impl Held) -> Result<()> {
+    fn replace(&mut self, from: Rank, held: &mut impl Contribution) -> Result<()> {
         self.take(from, held, Combine::Replace, Early::All)
     }
 
@@ -213,7 +213,7 @@ impl Table<'_, '_> {
 
     /// Writes the whole of what this rank holds.
     #[inline]
-    fn write_held(&mut self, readers: Readers, held: &impl Held) -> Result<()> {
+    fn write_held(&mut self, readers: Readers, held: &impl Contribution) -> Result<()> {
         self.written_for = Some(readers);
         let bytes = held.bytes();
         self.cells
@@ -231,7 +231,7 @@ impl Table<'_, '_> {
 
     /// All-reduces what the ranks hold.
     #[inline]
-    pub(crate) fn all_reduce(&mut self, held: &mut impl Held) -> Result<()> {
+    pub(crate) fn all_reduce(&mut self, held: &mut impl Contribution) -> Result<()> {
         if self.takes_turns() {
             return self.all_reduce_in_turns(held);
         }
@@ -241,7 +241,7 @@ impl Table<'_, '_> {
 
     /// Two ranks read each other's cells; of more ranks, rank 0 folds for all.
     #[inline(always)]
-    pub(super) fn all_reduce_held(&mut self, held: &mut impl Held) -> Result<()> {
+    pub(super) fn all_reduce_held(&mut self, held: &mut impl Contribution) -> Result<()> {
         if self.ranks == 2 {
             self.write_held(self.others, held)?;
             return self.fold_held(held);
@@ -259,7 +259,7 @@ impl Table<'_, '_> {
     ///
     /// These are two calls at the cells: all ranks write in the first and the last one reads it, and it writes in the
     /// second.
-    fn all_reduce_in_turns(&mut self, held: &mut impl Held) -> Result<()> {
+    fn all_reduce_in_turns(&mut self, held: &mut impl Contribution) -> Result<()> {
         let bytes = held.bytes();
         self.cells
             .bring(bytes, |port, stamp| held.post(port, stamp))?;
@@ -308,7 +308,7 @@ impl Table<'_, '_> {
     }
 
     #[inline]
-    fn fold_held(&mut self, acc: &mut impl Held) -> Result<()> {
+    fn fold_held(&mut self, acc: &mut impl Contribution) -> Result<()> {
         let Readers::One(other) = self.others else {
             return self.fold_all(acc);
         };
@@ -320,7 +320,7 @@ impl Table<'_, '_> {
         self.take(other, acc, combine, early)
     }
 
-    fn fold_all(&mut self, acc: &mut impl Held) -> Result<()> {
+    fn fold_all(&mut self, acc: &mut impl Contribution) -> Result<()> {
         self.cells.wait_for_all()?;
         // A contribution that is already in `acc` is not read from the cell.
         let lies_there = self.me < 2;

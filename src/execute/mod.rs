@@ -27,7 +27,7 @@ mod started;
 mod view;
 
 pub(crate) use buffers::Buffers;
-pub(crate) use cells::{Held, Table, over_cells};
+pub(crate) use cells::{Contribution, RankAtCells, over_cells};
 pub(crate) use started::Started;
 
 use crate::Rank;

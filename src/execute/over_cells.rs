@@ -2,7 +2,7 @@
 //!
 //! Each is a function of its own, and a call names the one that it needs: a caller compiles no other.
 
-use super::cells::{HeldVector, Table};
+use super::cells::{HeldVector, RankAtCells};
 use crate::collective::Collective;
 use crate::engine::at_cells::Readers;
 use crate::engine::combine::combined;
@@ -12,7 +12,7 @@ use crate::schedule::Combine;
 
 /// The collective of the call, whichever [folds](Collective::folds): this compiles all of those.
 pub(crate) fn folding<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     input: &[T],
     output: &mut [T],
     op: &O,
@@ -29,7 +29,7 @@ pub(crate) fn folding<T: Element, O: Operator<T>>(
 /// A collective that is not done over cells.
 #[cold]
 pub(crate) fn none<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     _: &[T],
     _: &mut [T],
     _: &O,
@@ -40,7 +40,7 @@ pub(crate) fn none<T: Element, O: Operator<T>>(
 
 #[inline]
 pub(crate) fn all_reduce<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     _: &[T],
     output: &mut [T],
     op: &O,
@@ -51,7 +51,7 @@ pub(crate) fn all_reduce<T: Element, O: Operator<T>>(
 /// The all-reduce of separate inputs.
 #[inline]
 pub(crate) fn all_reduce_into<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     input: &[T],
     output: &mut [T],
     op: &O,
@@ -61,7 +61,7 @@ pub(crate) fn all_reduce_into<T: Element, O: Operator<T>>(
 
 #[inline]
 pub(crate) fn barrier<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     _: &[T],
     _: &mut [T],
     op: &O,
@@ -71,7 +71,7 @@ pub(crate) fn barrier<T: Element, O: Operator<T>>(
 
 #[inline]
 pub(crate) fn broadcast<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     _: &[T],
     all: &mut [T],
     _: &O,
@@ -85,7 +85,7 @@ pub(crate) fn broadcast<T: Element, O: Operator<T>>(
 
 #[inline]
 pub(crate) fn reduce<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     input: &[T],
     output: &mut [T],
     op: &O,
@@ -102,7 +102,7 @@ pub(crate) fn reduce<T: Element, O: Operator<T>>(
 
 #[inline]
 pub(crate) fn reduce_scatter<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     input: &[T],
     own: &mut [T],
     op: &O,
@@ -129,7 +129,7 @@ pub(crate) fn reduce_scatter<T: Element, O: Operator<T>>(
 
 #[inline]
 pub(crate) fn all_gather<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     own: &[T],
     all: &mut [T],
     _: &O,
@@ -140,7 +140,7 @@ pub(crate) fn all_gather<T: Element, O: Operator<T>>(
 
 #[inline]
 pub(crate) fn gather<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     own: &[T],
     all: &mut [T],
     _: &O,
@@ -153,7 +153,7 @@ pub(crate) fn gather<T: Element, O: Operator<T>>(
 
 #[inline]
 pub(crate) fn scatter<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     all: &[T],
     own: &mut [T],
     _: &O,
@@ -169,7 +169,7 @@ pub(crate) fn scatter<T: Element, O: Operator<T>>(
 
 #[inline]
 pub(crate) fn all_to_all<T: Element, O: Operator<T>>(
-    table: &mut Table<'_, '_>,
+    table: &mut RankAtCells<'_, '_>,
     input: &[T],
     output: &mut [T],
     _: &O,

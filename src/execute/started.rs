@@ -113,7 +113,7 @@ impl Started {
         let mut operands = owned.operands();
         let folds = operands.folds;
         let buffers = Buffers::new(&mut operands, rooms, self.steps.scratch());
-        let mut turn = Turn {
+        let mut turn = Advance {
             call: self,
             port,
             buffers,
@@ -340,14 +340,14 @@ impl Drop for Unwinding<'_> {
 }
 
 /// One turn of a call: from one message that is missing to the next.
-struct Turn<'t, 'b, 'o> {
+struct Advance<'t, 'b, 'o> {
     call: &'t Started,
     port: &'t Port,
     buffers: Buffers<'b, 'o>,
     posted: &'t mut Queue,
 }
 
-impl Turn<'_, '_, '_> {
+impl Advance<'_, '_, '_> {
     fn run(&mut self, next: &mut Option<usize>, folds: &dyn Folds) -> Result<bool> {
         loop {
             let is_filled = |first: &Posted| first.slot.is_filled();

@@ -22,7 +22,7 @@ use std::sync::OnceLock;
 
 use super::Cpus;
 use super::ranges::parse;
-use super::tree::{Machine, MachineSource, Node, ObjectKind, Parts};
+use super::tree::{Machine, MachineParts, MachineSource, Node, ObjectKind};
 
 impl Machine {
     /// The machine that Linux's files under `root` describe: `/`, or the top of a copy of another machine's files.
@@ -50,10 +50,10 @@ impl Machine {
 /// The maximum number of CPUs: a longer list comes from a broken file.
 const MOST_CPUS: usize = 1 << 16;
 
-fn parts(root: &Path) -> Option<Parts> {
+fn parts(root: &Path) -> Option<MachineParts> {
     let cpus = root.join("sys/devices/system/cpu");
     let online = list(&cpus.join("online")).filter(|online| !online.is_empty())?;
-    let mut parts = Parts::of(online.clone());
+    let mut parts = MachineParts::of(online.clone());
     for cpu in online {
         let folder = cpus.join(format!("cpu{cpu}"));
         topology(&folder.join("topology"), &mut parts);
@@ -66,7 +66,7 @@ fn parts(root: &Path) -> Option<Parts> {
 
 /// Adds memory and kinds of cores to parts from another source.
 #[cfg(rankfold_hwloc)]
-fn complete(parts: &mut Parts, root: &Path) {
+fn complete(parts: &mut MachineParts, root: &Path) {
     let nodes = nodes(root);
     if !nodes.is_empty() {
         parts.nodes = nodes;
@@ -109,7 +109,7 @@ const SHARED: [(ObjectKind, &str, &str, &str); 4] = [
     ),
 ];
 
-fn topology(folder: &Path, parts: &mut Parts) {
+fn topology(folder: &Path, parts: &mut MachineParts) {
     for (kind, name, old, id) in SHARED {
         let shared = list(&folder.join(name)).or_else(|| list(&folder.join(old)));
         if let Some(shared) = shared {
@@ -120,7 +120,7 @@ fn topology(folder: &Path, parts: &mut Parts) {
     }
 }
 
-fn caches(folder: &Path, parts: &mut Parts) {
+fn caches(folder: &Path, parts: &mut MachineParts) {
     for index in 0..16 {
         let folder = folder.join(format!("index{index}"));
         let Some(level) = number(&folder.join("level")) else {

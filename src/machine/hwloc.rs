@@ -17,7 +17,7 @@
 
 use hwloc2::{ObjectType, Topology, TopologyFlag, TopologyObject};
 
-use super::tree::{ObjectKind, Parts};
+use super::tree::{MachineParts, ObjectKind};
 
 /// Environment variables that replace the real machine.
 const STAND_INS: [&str; 4] = [
@@ -28,7 +28,7 @@ const STAND_INS: [&str; 4] = [
 ];
 
 /// The parts of this machine except its memory; `None` if libhwloc cannot describe it, or describes another machine.
-pub(super) fn parts() -> Option<Parts> {
+pub(super) fn parts() -> Option<MachineParts> {
     if STAND_INS
         .iter()
         .any(|name| std::env::var_os(name).is_some())
@@ -36,7 +36,7 @@ pub(super) fn parts() -> Option<Parts> {
         return None;
     }
     let topology = Topology::with_flags(vec![TopologyFlag::IncludeDisallowed])?;
-    let mut parts = Parts::default();
+    let mut parts = MachineParts::default();
     for depth in 0..topology.depth() {
         for object in topology.objects_at_depth(depth) {
             add(object, &mut parts);
@@ -46,7 +46,7 @@ pub(super) fn parts() -> Option<Parts> {
     (!parts.cpus.is_empty()).then_some(parts)
 }
 
-fn add(object: &TopologyObject, parts: &mut Parts) {
+fn add(object: &TopologyObject, parts: &mut MachineParts) {
     let number = Some(object.os_index() as usize);
     if object.object_type() == ObjectType::PU {
         parts.cpus.extend(number);

@@ -26,7 +26,7 @@ impl fmt::Display for Machine {
             writeln!(f, "  cores of kind {i}: CPUs {}", Ranges(&cpus))?;
         }
         for node in &self.nodes {
-            writeln!(f, "  {}", Memory(node))?;
+            writeln!(f, "  {}", NodeLine(node))?;
         }
         write!(f, "usable: {}", self.usable)
     }
@@ -52,9 +52,9 @@ fn alike(a: &Object, b: &Object) -> bool {
 }
 
 /// A NUMA node on one line.
-pub(super) struct Memory<'a>(pub(super) &'a Node);
+pub(super) struct NodeLine<'a>(pub(super) &'a Node);
 
-impl fmt::Display for Memory<'_> {
+impl fmt::Display for NodeLine<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let node = self.0;
         let mut cpus = node.cpus.clone();

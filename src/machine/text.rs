@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::Cpus;
 use super::ranges::parse;
-use super::tree::{Domain, Machine, MachineSource, Node, ObjectKind, Parts};
+use super::tree::{Domain, Machine, MachineParts, MachineSource, Node, ObjectKind};
 
 /// The maximum number of CPUs of a machine in text form: a short text can ask for any number.
 const MOST_CPUS: usize = 1 << 13;
@@ -50,7 +50,7 @@ impl Machine {
     /// ```
     pub fn from_text(text: &str) -> Result<Machine, MachineError> {
         let words = words(text);
-        let mut reader = Reader::default();
+        let mut reader = Parser::default();
         let mut rest = reader.settings(&words)?;
         let levels = reader.levels(&mut rest, 0)?;
         if let Some(word) = rest.first() {
@@ -131,14 +131,14 @@ struct Attributes {
 
 /// The parser of words, with the settings of the machine as a whole.
 #[derive(Default)]
-struct Reader {
+struct Parser {
     numbers: Option<Vec<usize>>,
     mask: Option<Vec<usize>>,
     quota: Option<f64>,
     distances: Vec<Vec<u32>>,
 }
 
-impl Reader {
+impl Parser {
     /// Extracts the settings, wherever they occur; returns the other words.
     fn settings<'a>(&mut self, words: &'a [String]) -> Result<Vec<&'a str>, MachineError> {
         let mut rest = Vec::new();
@@ -261,11 +261,11 @@ impl Reader {
 
 /// The parts with the CPUs' numbers in place of their indices.
 fn renumbered(
-    mut parts: Parts,
+    mut parts: MachineParts,
     numbers: &[usize],
     kinds: BTreeMap<usize, Vec<usize>>,
     distances: Vec<Vec<u32>>,
-) -> Result<Parts, MachineError> {
+) -> Result<MachineParts, MachineError> {
     parts.cpus = numbers.to_vec();
     for domain in &mut parts.domains {
         domain.cpus = domain.cpus.iter().map(|&place| numbers[place]).collect();
@@ -393,7 +393,7 @@ fn bytes(text: &str) -> Option<u64> {
 /// Creates domains from levels; CPUs are numbered by their indices.
 #[derive(Default)]
 struct Maker {
-    parts: Parts,
+    parts: MachineParts,
     count: usize,
     kinds: BTreeMap<usize, Vec<usize>>,
     indexes: Option<Vec<usize>>,

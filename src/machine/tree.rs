@@ -232,7 +232,7 @@ pub struct Machine {
 impl Machine {
     /// A machine of which only the CPUs are known.
     pub fn flat(usable: Cpus) -> Machine {
-        let parts = Parts::of(usable.mask.clone());
+        let parts = MachineParts::of(usable.mask.clone());
         parts.machine(usable, MachineSource::Flat)
     }
 
@@ -284,7 +284,7 @@ pub(super) struct Domain {
 
 /// The description of a machine before its tree is built.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(super) struct MachineParts {
     /// All CPUs, in an order that the tree keeps where possible.
     pub cpus: Vec<usize>,
     pub domains: Vec<Domain>,
@@ -292,11 +292,11 @@ pub(super) struct Parts {
     pub kinds: Vec<Vec<usize>>,
 }
 
-impl Parts {
-    pub(super) fn of(cpus: Vec<usize>) -> Parts {
-        Parts {
+impl MachineParts {
+    pub(super) fn of(cpus: Vec<usize>) -> MachineParts {
+        MachineParts {
             cpus,
-            ..Parts::default()
+            ..MachineParts::default()
         }
     }
 

@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 use super::Cpus;
 use super::text::MachineError;
-use super::tree::{Machine, MachineSource, Node, ObjectKind, Parts};
+use super::tree::{Machine, MachineParts, MachineSource, Node, ObjectKind};
 use crate::sort;
 
 /// The maximum number of CPUs: few letters of a file can stand for any number.
@@ -62,7 +62,7 @@ impl Machine {
 /// The state of the parser, with the memory-side caches that are open.
 #[derive(Default)]
 struct Reading {
-    parts: Parts,
+    parts: MachineParts,
     /// For every open object, its size if it is a memory-side cache.
     open: Vec<Option<u64>>,
 }

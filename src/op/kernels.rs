@@ -281,7 +281,7 @@ unsafe fn past_caches<T: Element>(
     at: usize,
     n: usize,
 ) {
-    let mut room = Room::new();
+    let mut room = StackBlock::new();
     // SAFETY: the caller's promise; `room` has space for a block, and overlaps nothing else.
     unsafe {
         let out = near.map_or_else(|| room.first(), |near| near.add(at));
@@ -338,7 +338,7 @@ unsafe fn at_place<T: Element>(
     n: usize,
 ) {
     let (before, from) = inputs.split_at(place);
-    let mut room = Room::new();
+    let mut room = StackBlock::new();
     // SAFETY: the caller's promise; `room` has space for a block, and its elements are written before they are read.
     unsafe {
         let out = from[0].cast_mut().add(at);
@@ -481,14 +481,14 @@ unsafe fn store<T: Element>(
 
 /// Space for a block on the stack: as many elements as fit, and at least one.
 #[repr(C, align(64))]
-union Room<T: Copy> {
+union StackBlock<T: Copy> {
     one: MaybeUninit<T>,
     block: MaybeUninit<[u8; BLOCK]>,
 }
 
-impl<T: Copy> Room<T> {
+impl<T: Copy> StackBlock<T> {
     fn new() -> Self {
-        Room {
+        StackBlock {
             block: MaybeUninit::uninit(),
         }
     }

@@ -5,7 +5,7 @@
 //! leaves marks, and is repeated from mark to mark, the last stretch first.
 
 use super::machine::{MachineModel, Tolls};
-use super::run::{Mark, Simulation};
+use super::run::{Checkpoint, Simulation};
 use super::visit::{Visit, Watch};
 use super::{SimulateError, latest};
 use crate::Rank;
@@ -107,7 +107,7 @@ pub fn critical_path<S: Schedule + ?Sized>(
 fn marks<S: Schedule + ?Sized>(
     schedule: &S,
     machine: &MachineModel,
-) -> Result<(Vec<Mark>, Vec<f64>), SimulateError> {
+) -> Result<(Vec<Checkpoint>, Vec<f64>), SimulateError> {
     let mut run = Simulation::new(schedule, machine)?;
     run.finish(&mut ())?;
     // If stretches had twice as many words as a mark, both would take equal amounts of memory.
@@ -128,7 +128,7 @@ fn marks<S: Schedule + ?Sized>(
 fn log<S: Schedule + ?Sized>(
     schedule: &S,
     tolls: Tolls,
-    mark: Mark,
+    mark: Checkpoint,
     until: usize,
 ) -> Result<Log, SimulateError> {
     let mut run = Simulation::resume(schedule, tolls, mark);

@@ -148,7 +148,7 @@ impl<'a, S: Schedule + ?Sized> Scene<'a, S> {
 }
 
 /// The ranks that act next.
-enum Turn {
+enum NextRanks {
     /// All ranks, in every step: if at least half of the ranks act, it costs more to find out which ones do.
     All,
     /// The ranks with the least next step.
@@ -156,7 +156,7 @@ enum Turn {
 }
 
 /// A state from which a run can be resumed.
-pub(super) struct Mark {
+pub(super) struct Checkpoint {
     /// The first step that is not done.
     pub(super) step: usize,
     pub(super) clock: Vec<f64>,
@@ -171,7 +171,7 @@ pub(super) struct Simulation<'a, S: ?Sized> {
     steps: usize,
     /// The first step that is not done.
     next: usize,
-    turn: Turn,
+    turn: NextRanks,
     /// The time at which each rank completed its latest step.
     clock: Vec<f64>,
     /// The times at which the ranks that act complete this step, and the ranks' numbers.
@@ -196,7 +196,7 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
             _ => return Err(SimulateError::TooManyRanks { ranks }),
         }
         let tolls = Tolls::new(machine)?;
-        let mark = Mark {
+        let mark = Checkpoint {
             step: 0,
             clock: vec![0.0; ranks],
             wires: Wires::new(&tolls, ranks),
@@ -204,14 +204,14 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
         Ok(Simulation::resume(schedule, tolls, mark))
     }
 
-    pub(super) fn resume(schedule: &'a S, tolls: Tolls, mark: Mark) -> Simulation<'a, S> {
+    pub(super) fn resume(schedule: &'a S, tolls: Tolls, mark: Checkpoint) -> Simulation<'a, S> {
         Simulation {
             schedule,
             loops: None,
             tolls,
             steps: schedule.steps(),
             next: mark.step,
-            turn: Turn::All,
+            turn: NextRanks::All,
             clock: mark.clock,
             wires: mark.wires,
             ended: Vec::new(),
@@ -229,8 +229,8 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
         }
     }
 
-    pub(super) fn mark(&self) -> Mark {
-        Mark {
+    pub(super) fn mark(&self) -> Checkpoint {
+        Checkpoint {
             step: self.next,
             clock: self.clock.clone(),
             wires: self.wires.clone(),
@@ -250,9 +250,9 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
 
     /// Runs the next step in which any rank may act; returns false if there is none.
     pub(super) fn advance(&mut self, watch: &mut impl Watch) -> Result<bool, SimulateError> {
-        match std::mem::replace(&mut self.turn, Turn::All) {
-            Turn::All => self.all(watch),
-            Turn::Listed(agenda) => self.listed(agenda, watch),
+        match std::mem::replace(&mut self.turn, NextRanks::All) {
+            NextRanks::All => self.all(watch),
+            NextRanks::Listed(agenda) => self.listed(agenda, watch),
         }
     }
 
@@ -277,7 +277,7 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
         let active = tally.sums.visits;
         self.settle(step, tally, None)?;
         if 2 * active < ranks as u64 {
-            self.turn = Turn::Listed(self.list(step)?);
+            self.turn = NextRanks::Listed(self.list(step)?);
         }
         Ok(true)
     }
@@ -305,7 +305,7 @@ impl<'a, S: Schedule + ?Sized> Simulation<'a, S> {
             for &rank in &up {
                 self.enlist(rank as Rank, step, &mut agenda)?;
             }
-            self.turn = Turn::Listed(agenda);
+            self.turn = NextRanks::Listed(agenda);
         }
         self.up = up;
         Ok(true)

@@ -10,7 +10,7 @@ use crate::transport::deadlock::choice::{ChoicePoint, Chooser, Transition};
 
 /// The chooser of a run.
 #[derive(Debug)]
-enum Plan {
+enum Policy {
     Search(Search),
     Order(MessageOrder),
 }
@@ -21,7 +21,7 @@ pub(super) struct Guide(Mutex<Log>);
 
 #[derive(Debug)]
 struct Log {
-    plan: Plan,
+    plan: Policy,
     places: Vec<usize>,
     choices: Vec<ReceiveChoice>,
     /// Whether any run had an event that is not a choice: a deadline that passed, or a wait given up because a rank
@@ -32,7 +32,7 @@ struct Log {
 impl Default for Log {
     fn default() -> Self {
         Log {
-            plan: Plan::Search(Search::default()),
+            plan: Policy::Search(Search::default()),
             places: Vec::new(),
             choices: Vec::new(),
             passed: false,
@@ -45,7 +45,7 @@ impl Guide {
     pub(super) fn begin(&self, order: Option<MessageOrder>) {
         let log = &mut *self.0.lock();
         if let Some(order) = order {
-            log.plan = Plan::Order(order);
+            log.plan = Policy::Order(order);
         }
         log.places.clear();
         log.choices.clear();
@@ -60,7 +60,7 @@ impl Guide {
     pub(super) fn end(&self) -> (MessageOrder, Vec<ReceiveChoice>) {
         let log = &mut *self.0.lock();
         let order = match &log.plan {
-            Plan::Order(order @ MessageOrder::Seed(_)) => order.clone(),
+            Policy::Order(order @ MessageOrder::Seed(_)) => order.clone(),
             _ => MessageOrder::Choices(without_zeros(&log.places)),
         };
         (order, mem::take(&mut log.choices))
@@ -69,7 +69,7 @@ impl Guide {
     /// Prepares the next run. Returns whether the last run was new, and whether there are more.
     pub(super) fn advance(&self) -> (bool, bool) {
         let log = &mut *self.0.lock();
-        let Plan::Search(search) = &mut log.plan else {
+        let Policy::Search(search) = &mut log.plan else {
             return (true, false);
         };
         assert!(
@@ -92,8 +92,8 @@ impl Chooser for Guide {
     fn choose(&self, point: &ChoicePoint<'_>) -> usize {
         let log = &mut *self.0.lock();
         let place = match &mut log.plan {
-            Plan::Search(search) => search.choose(point.nth, point.transitions),
-            Plan::Order(order) => order
+            Policy::Search(search) => search.choose(point.nth, point.transitions),
+            Policy::Order(order) => order
                 .chooser()
                 .choose(point)
                 .min(point.transitions.len() - 1),
@@ -108,7 +108,7 @@ impl Chooser for Guide {
     }
 
     fn too_early(&self, nth: usize, firsts: &[Transition]) {
-        if let Plan::Search(search) = &mut self.0.lock().plan {
+        if let Policy::Search(search) = &mut self.0.lock().plan {
             search.too_early(nth, firsts);
         }
     }

@@ -385,13 +385,13 @@ impl Explore {
         session.run(Some(order.clone()), &f)
     }
 
-    fn begin<'g>(&self, guide: &'g Arc<Guide>) -> Session<'g> {
+    fn begin<'g>(&self, guide: &'g Arc<Guide>) -> Exploration<'g> {
         let mut world = self.world.clone().controlled(guide.clone());
         if !self.lenient {
             world = world.strict();
         }
         let team = world.start().unwrap_or_else(|error| panic!("{error}"));
-        Session {
+        Exploration {
             team,
             guide,
             said: Said::new(self.ranks),
@@ -401,14 +401,14 @@ impl Explore {
 }
 
 /// An exploration in progress, with the same threads for all its runs.
-struct Session<'g> {
+struct Exploration<'g> {
     team: Team,
     guide: &'g Guide,
     said: Said,
     runs: u64,
 }
 
-impl Session<'_> {
+impl Exploration<'_> {
     /// Runs one order, or the next one of the search.
     fn run<R: Send>(
         &mut self,

@@ -1,6 +1,6 @@
 //! Turns times into rules: the fastest algorithm, where it is faster by enough to count.
 
-use super::Place;
+use super::TuningPoint;
 use crate::collective::{Collective, Entry, Rule, Timed};
 use crate::measure::{Subject, median, sorted};
 use crate::sort;
@@ -11,14 +11,14 @@ const ENOUGH: f64 = 1.06;
 
 /// A candidate's result over all passes.
 #[derive(Clone, Copy)]
-struct Standing {
+struct CandidateScore {
     timed: Timed,
     /// The median over passes of its time, as a multiple of the pass's yardstick.
     score: f64,
 }
 
 /// Returns the entries of all places that were measured.
-pub(super) fn entries(places: &[Place]) -> Vec<Entry> {
+pub(super) fn entries(places: &[TuningPoint]) -> Vec<Entry> {
     let mut entries: Vec<Entry> = Vec::new();
     for place in places.iter().filter(|place| place.passes() > 0) {
         let Subject::Collective(collective) = place.point.subject else {
@@ -46,13 +46,13 @@ pub(super) fn entries(places: &[Place]) -> Vec<Entry> {
 }
 
 /// Returns the rule for a place, given the rule for the next smaller number of bytes.
-fn rule(place: &Place, before: Option<&Rule>) -> Option<Rule> {
+fn rule(place: &TuningPoint, before: Option<&Rule>) -> Option<Rule> {
     let mut standings = standings(place);
     sort::by_float(&mut standings, |standing| (standing.score, 0));
     let best = standings.first()?.score;
     let stays = |algorithm| {
-        let close = |one: &&Standing| one.score <= ENOUGH * best;
-        let same = |one: &&Standing| Some(one.timed.algorithm) == algorithm;
+        let close = |one: &&CandidateScore| one.score <= ENOUGH * best;
+        let same = |one: &&CandidateScore| Some(one.timed.algorithm) == algorithm;
         standings.iter().filter(close).find(same).copied()
     };
     let untuned = place.candidates.first().map(|first| first.algorithm);
@@ -80,7 +80,7 @@ fn rule(place: &Place, before: Option<&Rule>) -> Option<Rule> {
 }
 
 /// Returns the standings of all candidates that were measured in at least one pass.
-fn standings(place: &Place) -> Vec<Standing> {
+fn standings(place: &TuningPoint) -> Vec<CandidateScore> {
     let taken = |i: usize| place.candidates[i].passes.iter().flatten().count();
     let most = (0..place.candidates.len()).map(taken).max().unwrap_or(0);
     let one = |i: usize| {
@@ -90,7 +90,7 @@ fn standings(place: &Place) -> Vec<Standing> {
         let scores = times
             .clone()
             .map(|(pass, time)| time / yardstick(place, pass));
-        Standing {
+        CandidateScore {
             timed: Timed {
                 algorithm: candidate.algorithm,
                 ns: Some(nanoseconds(median(&sorted(times.map(|(_, time)| time))))),
@@ -104,7 +104,7 @@ fn standings(place: &Place) -> Vec<Standing> {
 }
 
 /// Returns the unit of a pass's times: the least of them, so that whatever the machine does to all of them cancels out.
-fn yardstick(place: &Place, pass: usize) -> f64 {
+fn yardstick(place: &TuningPoint, pass: usize) -> f64 {
     let times = place
         .candidates
         .iter()
@@ -127,19 +127,19 @@ mod tests {
     const SECOND: Algorithm = Algorithm::Halving;
 
     /// Builds a place of two candidates from their times in microseconds, in each pass.
-    fn place(bytes: usize, passes: &[(f64, f64)]) -> Place {
+    fn place(bytes: usize, passes: &[(f64, f64)]) -> TuningPoint {
         let of = |algorithm, time: fn(&(f64, f64)) -> f64| Candidate {
             algorithm,
             passes: passes.iter().map(|pass| Some(1e-6 * time(pass))).collect(),
             out: false,
         };
-        Place {
+        TuningPoint {
             point: Point::new(Collective::AllReduce.into(), 2, bytes / 4, Type::F32),
             candidates: vec![of(FIRST, |pass| pass.0), of(SECOND, |pass| pass.1)],
         }
     }
 
-    fn chosen(places: &[Place]) -> Vec<(usize, Algorithm)> {
+    fn chosen(places: &[TuningPoint]) -> Vec<(usize, Algorithm)> {
         let entries = entries(places);
         assert_eq!(entries.len(), 1);
         let rules = entries[0].rules.iter();

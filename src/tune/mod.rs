@@ -112,7 +112,7 @@ pub fn words(point: &Point) -> String {
 
 /// A collective among some number of ranks on some number of bytes, with the candidate algorithms.
 #[derive(Clone, Debug)]
-struct Place {
+struct TuningPoint {
     /// The point; its algorithm is the automatic choice.
     point: Point,
     candidates: Vec<Candidate>,
@@ -137,7 +137,7 @@ impl Candidate {
     }
 }
 
-impl Place {
+impl TuningPoint {
     fn passes(&self) -> usize {
         let first = self.candidates.first();
         first.map_or(0, |candidate| candidate.passes.len())
@@ -188,7 +188,7 @@ pub fn tune(
 ) -> Result<Tuned, TuneError> {
     // Before the clock starts: on a busy machine the first look alone may take as long as a short plan.
     let mut watch = Watch::start(Pair::first(&plan.machine));
-    let mut session = Session {
+    let mut session = TuningRun {
         plan,
         control,
         progress,
@@ -214,27 +214,27 @@ pub fn tune(
         violations: violations(&table),
         table,
         places: (places.len(), measured.clone().count()),
-        passes: measured.map(Place::passes).min().unwrap_or(0),
+        passes: measured.map(TuningPoint::passes).min().unwrap_or(0),
         noise: watch.finish(),
         interrupted: control.is_stopped(),
     })
 }
 
-struct Session<'a> {
+struct TuningRun<'a> {
     plan: &'a Plan,
     control: &'a Control,
     progress: &'a mut dyn FnMut(&TuningProgress),
     begin: Instant,
 }
 
-impl Session<'_> {
+impl TuningRun<'_> {
     /// Returns whether to go on: not stopped, and less than `share` of the time has passed.
     fn go_on(&self, share: f64) -> bool {
         !self.control.is_stopped() && self.begin.elapsed() < self.plan.time.mul_f64(share)
     }
 
     /// Measures every candidate once. If time is short, the last places are left unmeasured.
-    fn first_pass(&mut self, places: &mut [Place]) -> Result<(), TuneError> {
+    fn first_pass(&mut self, places: &mut [TuningPoint]) -> Result<(), TuneError> {
         for i in 0..places.len() {
             if !self.go_on(REPAIR) {
                 break;
@@ -247,7 +247,7 @@ impl Session<'_> {
     }
 
     /// Returns how long to measure each candidate so that the places left fit into the first pass's share of the time.
-    fn of_pass(&self, left: &[Place]) -> Duration {
+    fn of_pass(&self, left: &[TuningPoint]) -> Duration {
         let candidates: usize = left.iter().map(|place| place.candidates.len()).sum();
         let until = self.plan.time.mul_f64(FIRST);
         let left = until.saturating_sub(self.begin.elapsed());
@@ -259,7 +259,7 @@ impl Session<'_> {
     }
 
     /// Measures the candidates of a place that are not dropped, for one pass.
-    fn measure(&mut self, place: &mut Place, time: Duration) -> Result<(), TuneError> {
+    fn measure(&mut self, place: &mut TuningPoint, time: Duration) -> Result<(), TuneError> {
         for candidate in &mut place.candidates {
             if candidate.out || self.control.is_stopped() {
                 candidate.passes.push(None);
@@ -282,14 +282,14 @@ impl Session<'_> {
     }
 
     /// Returns the table after measuring the places that break a guideline once more.
-    fn repaired(&mut self, places: &mut [Place]) -> Result<TuningTable, TuneError> {
+    fn repaired(&mut self, places: &mut [TuningPoint]) -> Result<TuningTable, TuneError> {
         let table = self.table(places)?;
         let broken = violations(&table);
         if broken.is_empty() || !self.go_on(1.0) {
             return Ok(table);
         }
         for violation in broken {
-            let here = |place: &&mut Place| violation_is_at(&violation, place);
+            let here = |place: &&mut TuningPoint| violation_is_at(&violation, place);
             if let Some(place) = places.iter_mut().find(here) {
                 let entry = table.entry(violation.collective, violation.ranks);
                 let rules = entry.iter().flat_map(|entry| &entry.rules);
@@ -301,7 +301,7 @@ impl Session<'_> {
     }
 
     /// Measures a few more passes of a place, while there is time.
-    fn measure_again(&mut self, place: &mut Place) -> Result<(), TuneError> {
+    fn measure_again(&mut self, place: &mut TuningPoint) -> Result<(), TuneError> {
         for _ in 0..3 {
             if self.go_on(1.0) {
                 self.measure(place, MOST / 4)?;
@@ -310,7 +310,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    fn table(&self, places: &[Place]) -> Result<TuningTable, TuneError> {
+    fn table(&self, places: &[TuningPoint]) -> Result<TuningTable, TuneError> {
         let machine = &self.plan.machine;
         let fingerprint = Fingerprint::of(machine, &self.plan.bind);
         let table = TuningTable::new(Some(fingerprint), decide::entries(places));
@@ -318,7 +318,7 @@ impl Session<'_> {
     }
 }
 
-fn violation_is_at(violation: &Violation, place: &Place) -> bool {
+fn violation_is_at(violation: &Violation, place: &TuningPoint) -> bool {
     let Point { subject, ranks, .. } = place.point;
     let there = (subject, ranks, place.point.bytes());
     let Violation {

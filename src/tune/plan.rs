@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Candidate, Element, Place, untuned};
+use super::{Candidate, Element, TuningPoint, untuned};
 use crate::collective::{Algorithm, Call, Collective};
 use crate::machine::{Bind, Machine};
 use crate::measure::{Point, Type};
@@ -68,7 +68,7 @@ impl Plan {
     }
 
     /// Returns all places: the most common numbers of ranks first, each with all numbers of bytes.
-    pub(super) fn places(&self) -> Vec<Place> {
+    pub(super) fn places(&self) -> Vec<TuningPoint> {
         let mut ranks = self.ranks.clone();
         ranks.retain(|&ranks| ranks > 1);
         ranks.sort_unstable();
@@ -86,7 +86,7 @@ impl Plan {
         places
     }
 
-    fn of_entry(&self, collective: Collective, ranks: usize) -> Vec<Place> {
+    fn of_entry(&self, collective: Collective, ranks: usize) -> Vec<TuningPoint> {
         let point = |bytes: &usize| {
             let length = bytes.div_ceil(size_of::<Element>());
             Point {
@@ -105,7 +105,7 @@ impl Plan {
     }
 
     /// Returns a place with its candidates, the choice without a table first.
-    fn place(&self, point: Point) -> Option<Place> {
+    fn place(&self, point: Point) -> Option<TuningPoint> {
         let call = in_groups(point.shape()?, &point, &self.machine);
         let first = untuned(&point, &self.machine)?;
         let mut algorithms = vec![first];
@@ -121,7 +121,7 @@ impl Plan {
         }
         let candidates = algorithms.into_iter();
         let candidates = candidates.map(|algorithm| Candidate::new(algorithm, 0));
-        Some(Place {
+        Some(TuningPoint {
             point,
             candidates: candidates.collect(),
         })
@@ -212,7 +212,7 @@ mod tests {
                 assert!(place.point.memory() <= MOST_MEMORY);
             }
             for collective in Collective::all() {
-                let here = |place: &&Place| place.point.subject == collective.into();
+                let here = |place: &&TuningPoint| place.point.subject == collective.into();
                 assert!(places.iter().filter(here).count() >= plan.ranks.len());
             }
         }

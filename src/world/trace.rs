@@ -52,7 +52,7 @@ pub struct Trace {
     /// The messages, by sender and in the order in which each rank sent them.
     pub messages: Vec<TracedMessage>,
     /// The events of each rank, in its own order.
-    marks: Vec<Vec<Mark>>,
+    marks: Vec<Vec<TraceEvent>>,
     /// Whether times are logical, that is, count events.
     logical: bool,
 }
@@ -99,7 +99,7 @@ pub struct TracedMessage {
 
 /// One event of a rank: an index into the calls or the messages.
 #[derive(Clone, Copy, Debug)]
-enum Mark {
+enum TraceEvent {
     Begin(usize),
     End(usize),
     Sent(usize),
@@ -178,14 +178,14 @@ impl Trace {
                 let left = &self.marks[rank][next[rank]..];
                 for &mark in left {
                     let after = match mark {
-                        Mark::Received(Some(message)) => match sent[message] {
+                        TraceEvent::Received(Some(message)) => match sent[message] {
                             None => break,
                             Some(time) => time,
                         },
                         _ => 0,
                     };
                     clocks[rank] = clocks[rank].max(after) + 1;
-                    if let Mark::Sent(message) = mark {
+                    if let TraceEvent::Sent(message) = mark {
                         sent[message] = Some(clocks[rank]);
                     }
                     logical.set(mark, Duration::from_micros(clocks[rank]));
@@ -199,7 +199,7 @@ impl Trace {
     }
 
     /// Adds a call that has begun.
-    fn begin(&mut self, rank: Rank, call: String, site: Site, time: u64) -> Mark {
+    fn begin(&mut self, rank: Rank, call: String, site: Site, time: u64) -> TraceEvent {
         self.calls.push(TracedCall {
             rank,
             call,
@@ -208,24 +208,24 @@ impl Trace {
             end: None,
             failed: false,
         });
-        Mark::Begin(self.calls.len() - 1)
+        TraceEvent::Begin(self.calls.len() - 1)
     }
 
     /// Notes that a call is over.
-    fn end_of(&mut self, call: usize, well: bool, time: u64) -> Mark {
+    fn end_of(&mut self, call: usize, well: bool, time: u64) -> TraceEvent {
         self.calls[call].end = Some(Duration::from_nanos(time));
         self.calls[call].failed = !well;
-        Mark::End(call)
+        TraceEvent::End(call)
     }
 
     /// Sets the time of one event.
-    fn set(&mut self, mark: Mark, time: Duration) {
+    fn set(&mut self, mark: TraceEvent, time: Duration) {
         match mark {
-            Mark::Begin(call) => self.calls[call].begin = time,
-            Mark::End(call) => self.calls[call].end = Some(time),
-            Mark::Sent(message) => self.messages[message].sent = time,
-            Mark::Received(Some(message)) => self.messages[message].received = Some(time),
-            Mark::Received(None) => {}
+            TraceEvent::Begin(call) => self.calls[call].begin = time,
+            TraceEvent::End(call) => self.calls[call].end = Some(time),
+            TraceEvent::Sent(message) => self.messages[message].sent = time,
+            TraceEvent::Received(Some(message)) => self.messages[message].received = Some(time),
+            TraceEvent::Received(None) => {}
         }
     }
 }
@@ -267,7 +267,7 @@ impl Reader {
                     let (place, time) = (trace.marks[rank].len(), Duration::from_nanos(*time));
                     let taken = (rank, place, key(*head, rank), time, call);
                     self.taken.push(taken);
-                    Mark::Received(None)
+                    TraceEvent::Received(None)
                 }),
             };
             trace.marks[rank].extend(mark);
@@ -275,18 +275,18 @@ impl Reader {
     }
 
     /// Adds a message, which waits for its receive.
-    fn sent(&mut self, key: MessageKey, message: TracedMessage, trace: &mut Trace) -> Mark {
+    fn sent(&mut self, key: MessageKey, message: TracedMessage, trace: &mut Trace) -> TraceEvent {
         let id = trace.messages.len();
         self.open.entry(key).or_default().push_back(id);
         trace.messages.push(message);
-        Mark::Sent(id)
+        TraceEvent::Sent(id)
     }
 
     /// Matches every receive with the first open message for it.
     fn match_ends(mut self, trace: &mut Trace) {
         for (rank, place, key, time, call) in self.taken {
             let message = self.open.get_mut(&key).and_then(VecDeque::pop_front);
-            trace.marks[rank][place] = Mark::Received(message);
+            trace.marks[rank][place] = TraceEvent::Received(message);
             if let Some(message) = message {
                 trace.messages[message].received = Some(time);
                 trace.messages[message].received_in = Some(call);

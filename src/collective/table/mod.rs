@@ -197,7 +197,7 @@ impl TuningTable {
         call: &Call,
         bytes: usize,
         usable: impl Fn(Algorithm) -> bool,
-    ) -> Option<Found> {
+    ) -> Option<LookedUp> {
         let near = self.near(call.collective, call.ranks());
         let mut found = near.into_iter().flatten();
         found.find_map(|entry| entry.found(bytes, &usable))
@@ -257,17 +257,17 @@ impl Entry {
         self.rules[..after].last()
     }
 
-    fn found(&self, bytes: usize, usable: impl Fn(Algorithm) -> bool) -> Option<Found> {
+    fn found(&self, bytes: usize, usable: impl Fn(Algorithm) -> bool) -> Option<LookedUp> {
         let rule = *self.rule(bytes)?;
         let next = rule.next.filter(|next| usable(next.algorithm));
         let ranks = self.ranks;
         match (usable(rule.best.algorithm), next) {
-            (true, next) => Some(Found {
+            (true, next) => Some(LookedUp {
                 ranks,
                 rule: Rule { next, ..rule },
                 passed_over: None,
             }),
-            (false, Some(best)) => Some(Found {
+            (false, Some(best)) => Some(LookedUp {
                 ranks,
                 rule: Rule {
                     best,
@@ -313,7 +313,7 @@ impl Entry {
 
 /// The result of a look-up: a rule without its unusable algorithms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct LookedUp {
     /// The ranks of the entry.
     pub(super) ranks: usize,
     pub(super) rule: Rule,
@@ -322,7 +322,7 @@ pub(super) struct Found {
 }
 
 /// The result as a reason.
-impl fmt::Display for Found {
+impl fmt::Display for LookedUp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Rule { best, next, at, .. } = self.rule;
         match (best.ns, next.and_then(|next| next.ns)) {

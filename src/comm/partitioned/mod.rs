@@ -127,7 +127,7 @@ impl Cut {
     }
 }
 
-/// The bits of a [`Label`] that hold the number of the part.
+/// The bits of a [`PartLabel`] that hold the number of the part.
 const PART_BITS: u32 = 20;
 
 /// What a message says of the part that it carries: its number, and whether it is the first one that has left since the
@@ -136,11 +136,11 @@ const PART_BITS: u32 = 20;
 /// The parts of two starts with one tag are never mixed by their sender, and keep their order. So the receiver needs to
 /// know no more to tell them apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Label(u32);
+struct PartLabel(u32);
 
-impl Label {
-    fn new(first: bool, part: usize) -> Label {
-        Label(u32::from(first) << PART_BITS | part as u32)
+impl PartLabel {
+    fn new(first: bool, part: usize) -> PartLabel {
+        PartLabel(u32::from(first) << PART_BITS | part as u32)
     }
 
     fn part(self) -> usize {
@@ -160,7 +160,7 @@ mod tests {
     fn a_label_has_the_part_and_whether_it_is_the_first() {
         for first in [false, true] {
             for part in [0, 1, (1 << PART_BITS) - 1] {
-                let label = Label::new(first, part);
+                let label = PartLabel::new(first, part);
                 assert_eq!((label.is_first(), label.part()), (first, part));
             }
         }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Range;
 use std::panic::Location;
 
-use super::{Cut, Label};
+use super::{Cut, PartLabel};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::engine::envelope::{Source, Tag, is_of};
@@ -26,7 +26,7 @@ pub struct RecvParts<'c, T: Element> {
     tag: u32,
     cut: Cut,
     buf: Vec<T>,
-    state: State,
+    state: MessageState,
     /// The number of elements of each part that have come since the last start.
     come: Vec<usize>,
     /// The number of all elements that are still to come.
@@ -36,7 +36,7 @@ pub struct RecvParts<'c, T: Element> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum MessageState {
     New,
     Active,
     Complete,
@@ -85,7 +85,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
             come: vec![0; parts],
             missing: buf.len(),
             buf,
-            state: State::New,
+            state: MessageState::New,
             begun: false,
         })
     }
@@ -97,7 +97,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
 
     /// Whether it has been started and not been completed.
     pub fn is_active(&self) -> bool {
-        self.state == State::Active
+        self.state == MessageState::Active
     }
 
     /// Runs one operation on it.
@@ -129,7 +129,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
             this.come.fill(0);
             this.missing = this.buf.len();
             this.begun = false;
-            this.state = State::Active;
+            this.state = MessageState::Active;
             Ok(())
         })
     }
@@ -146,7 +146,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
         let site = Location::caller();
         self.op(site, "arrived", |this| {
             this.cut.check(part)?;
-            if this.state == State::New {
+            if this.state == MessageState::New {
                 return Err(Error::usage("it is not active: start it first"));
             }
             while !this.is_there(part) && this.accept_next(site, false)? {}
@@ -155,7 +155,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
     }
 
     fn is_there(&self, part: usize) -> bool {
-        self.state != State::New && self.come[part] >= self.cut.length
+        self.state != MessageState::New && self.come[part] >= self.cut.length
     }
 
     /// Returns the elements of a part that has [arrived](Self::arrived).
@@ -183,9 +183,9 @@ impl<'c, T: Element> RecvParts<'c, T> {
     #[track_caller]
     pub fn elements(&self) -> Result<&[T]> {
         let complete = match self.state {
-            State::Complete => Ok(&self.buf[..]),
-            State::Active => Err(Error::usage("it is active: wait for it first")),
-            State::New => Err(Error::usage("it is not active: start it first")),
+            MessageState::Complete => Ok(&self.buf[..]),
+            MessageState::Active => Err(Error::usage("it is active: wait for it first")),
+            MessageState::New => Err(Error::usage("it is not active: start it first")),
         };
         self.refused(Location::caller(), "elements", complete)
     }
@@ -213,7 +213,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
             while this.missing > 0 {
                 this.accept_next(site, true)?;
             }
-            this.state = State::Complete;
+            this.state = MessageState::Complete;
             Ok(())
         })
     }
@@ -232,7 +232,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
             }
             while this.missing > 0 && this.accept_next(site, false)? {}
             if this.missing == 0 {
-                this.state = State::Complete;
+                this.state = MessageState::Complete;
             }
             Ok(this.missing == 0)
         })
@@ -259,7 +259,7 @@ impl<T: Element> RecvParts<'_, T> {
                 false if !comm.find(&call, &mut packet)? => return Ok(false),
                 false => {}
             }
-            let (label, count) = (Label(packet.head.print()), packet.count().unwrap_or(0));
+            let (label, count) = (PartLabel(packet.head.print()), packet.count().unwrap_or(0));
             let place = is_of::<T>(&packet).and_then(|()| self.place_of(label, count));
             let place = match place {
                 Ok(place) => place,
@@ -278,7 +278,7 @@ impl<T: Element> RecvParts<'_, T> {
     }
 
     /// The place in the buffer of the elements of a part of the sender's.
-    fn place_of(&self, label: Label, count: usize) -> Result<Range<usize>> {
+    fn place_of(&self, label: PartLabel, count: usize) -> Result<Range<usize>> {
         let (part, length) = (label.part(), self.buf.len());
         if self.begun && label.is_first() {
             return Err(Error::usage(format!(

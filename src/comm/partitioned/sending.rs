@@ -5,7 +5,7 @@ use std::mem;
 use std::panic::Location;
 use std::sync::Arc;
 
-use super::{Cut, Label};
+use super::{Cut, PartLabel};
 use crate::Rank;
 use crate::comm::{Comm, Request};
 use crate::engine::request_state::{Direction, Waits};
@@ -119,7 +119,7 @@ impl Sending<'_> {
         }
         let first = self.leave(part)?;
         let (context, source) = (comm.shared.context + OF_PARTS, comm.core.port.me);
-        let Label(label) = Label::new(first, part);
+        let PartLabel(label) = PartLabel::new(first, part);
         let receipt = send(comm, Head::new(context, source, tag, label))?;
         if receipt.is_some() {
             let waits = Waits::ForRoom;

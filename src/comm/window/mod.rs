@@ -131,22 +131,22 @@ pub use locks::{AllParts, ExclusivePart, SharedPart};
 pub struct Window<T: Element> {
     /// A communicator of its own, so that fences of different windows do not match.
     comm: Comm,
-    table: Arc<Parts<T>>,
+    table: Arc<WindowParts<T>>,
 }
 
 /// What all ranks of a window share.
-struct Parts<T> {
+struct WindowParts<T> {
     parts: Box<[Arc<WindowPart<T>>]>,
     exposures: Box<[Exposure]>,
     puts_in: PutsIn,
 }
 
-impl<T: Element> Parts<T> {
+impl<T: Element> WindowParts<T> {
     fn assemble(parts: Vec<create::AnyPart>) -> Option<create::AnyPart> {
         let parts = parts.into_iter().map(|part| part.downcast().ok());
         let parts: Box<[Arc<WindowPart<T>>]> = parts.collect::<Option<_>>()?;
         let exposures = parts.iter().map(|_| Exposure::new()).collect();
-        Some(Arc::new(Parts {
+        Some(Arc::new(WindowParts {
             parts,
             exposures,
             puts_in: PutsIn::new(),
@@ -195,7 +195,7 @@ impl Comm {
             ..self.call(Verb::Window, Location::caller())
         };
         let part = Arc::new(WindowPart::new(part));
-        let (comm, table) = create::create(self, call, part, Parts::<T>::assemble)?;
+        let (comm, table) = create::create(self, call, part, WindowParts::<T>::assemble)?;
         Ok(Window { comm, table })
     }
 }

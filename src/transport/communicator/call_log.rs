@@ -16,7 +16,7 @@ pub(crate) struct CallLog {
     last: [Logged; DEPTH],
     /// Number of calls written so far.
     written: AtomicU64,
-    known: Mutex<Known>,
+    known: Mutex<LastCalls>,
 }
 
 /// A call that was made. Its rank alone writes it.
@@ -51,13 +51,13 @@ impl Logged {
 }
 
 /// The last entries.
-struct Known {
+struct LastCalls {
     /// A ring, once it is full.
     entries: Vec<Call>,
     next: u64,
 }
 
-impl Known {
+impl LastCalls {
     fn call(&self, entry: u64) -> Option<Call> {
         let is_there = entry < self.next && self.next - entry <= CallLog::ENTRIES as u64;
         let place = entry as usize % CallLog::ENTRIES;
@@ -76,7 +76,7 @@ impl CallLog {
                 context: AtomicU32::new(0),
             }),
             written: AtomicU64::new(0),
-            known: Mutex::new(Known {
+            known: Mutex::new(LastCalls {
                 entries: Vec::new(),
                 next: 0,
             }),

@@ -10,7 +10,7 @@ use crate::sync::Mutex;
 
 /// How far an origin is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Stage {
+enum OriginStage {
     Awaited,
     Started,
     Completed,
@@ -21,11 +21,11 @@ pub(crate) struct Exposure(Mutex<Option<Posted>>);
 
 struct Posted {
     site: Site,
-    origins: Vec<(Rank, Stage)>,
+    origins: Vec<(Rank, OriginStage)>,
 }
 
 impl Posted {
-    fn stage(&mut self, origin: Rank) -> Option<&mut Stage> {
+    fn stage(&mut self, origin: Rank) -> Option<&mut OriginStage> {
         let mut origins = self.origins.iter_mut();
         origins
             .find(|(rank, _)| *rank == origin)
@@ -44,7 +44,10 @@ impl Exposure {
         if let Some(earlier) = &*posted {
             return Err(earlier.site);
         }
-        let origins = origins.iter().map(|&rank| (rank, Stage::Awaited)).collect();
+        let origins = origins
+            .iter()
+            .map(|&rank| (rank, OriginStage::Awaited))
+            .collect();
         *posted = Some(Posted { site, origins });
         Ok(())
     }
@@ -53,14 +56,14 @@ impl Exposure {
     pub(crate) fn start(&self, origin: Rank) -> Option<()> {
         let mut posted = self.0.lock();
         let stage = posted.as_mut()?.stage(origin)?;
-        (*stage == Stage::Awaited).then(|| *stage = Stage::Started)
+        (*stage == OriginStage::Awaited).then(|| *stage = OriginStage::Started)
     }
 
     /// An origin that has started is through.
     pub(crate) fn complete(&self, origin: Rank) {
         let mut posted = self.0.lock();
         if let Some(stage) = posted.as_mut().and_then(|posted| posted.stage(origin)) {
-            *stage = Stage::Completed;
+            *stage = OriginStage::Completed;
         }
     }
 
@@ -68,7 +71,7 @@ impl Exposure {
     pub(crate) fn incomplete(&self) -> Vec<Rank> {
         let posted = self.0.lock();
         let origins = posted.iter().flat_map(|posted| &posted.origins);
-        let open = origins.filter(|(_, stage)| *stage != Stage::Completed);
+        let open = origins.filter(|(_, stage)| *stage != OriginStage::Completed);
         open.map(|(rank, _)| *rank).collect()
     }
 

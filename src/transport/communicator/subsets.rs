@@ -11,9 +11,9 @@ use crate::error::{Mismatch, Site};
 use crate::sync::Mutex;
 
 /// The meetings of one communicator that are not over. `C` is a communicator.
-pub(crate) struct Subsets<C>(Mutex<Table<C>>);
+pub(crate) struct Subsets<C>(Mutex<Meetings<C>>);
 
-struct Table<C> {
+struct Meetings<C> {
     meetings: Vec<Meeting<C>>,
     /// The number of the next meeting.
     next: u64,
@@ -68,7 +68,7 @@ impl<C> Meeting<C> {
 
 impl<C> Subsets<C> {
     pub(crate) fn new() -> Self {
-        Subsets(Mutex::new(Table {
+        Subsets(Mutex::new(Meetings {
             meetings: Vec::new(),
             next: 0,
         }))
@@ -120,7 +120,7 @@ impl<C> Subsets<C> {
     }
 }
 
-impl<C> Table<C> {
+impl<C> Meetings<C> {
     fn find(&self, number: u64) -> Option<&Meeting<C>> {
         self.meetings.iter().find(|it| it.number == number)
     }

@@ -50,10 +50,10 @@ pub(super) enum Decision {
 pub(crate) struct Scheduler {
     pub(super) chooser: Arc<dyn Chooser>,
     pub(super) looks_back: bool,
-    pub(super) state: Mutex<State>,
+    pub(super) state: Mutex<SchedulerState>,
 }
 
-pub(super) struct State {
+pub(super) struct SchedulerState {
     pub(super) decided: Vec<Option<Decision>>,
     pub(super) made: Vec<Made>,
     past: Past,
@@ -74,7 +74,7 @@ pub(super) struct Made {
 impl Scheduler {
     pub(in crate::transport) fn new(chooser: Arc<dyn Chooser>, ranks: usize) -> Self {
         let looks_back = chooser.looks_back();
-        let state = State {
+        let state = SchedulerState {
             decided: vec![None; ranks],
             made: Vec::new(),
             past: Past::new(ranks),
@@ -140,7 +140,7 @@ impl Scheduler {
     }
 }
 
-impl State {
+impl SchedulerState {
     fn posted(&mut self, to: Rank, head: Head, chooser: &dyn Chooser) {
         let from = head.source();
         self.moved(from);

@@ -4,7 +4,7 @@ use crate::Rank;
 use crate::transport::Fabric;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::registry::{RankEntry, Registry, Wait};
-use crate::transport::deadlock::wait_for_graph::{self, Needs, Started, StartedNodes, State};
+use crate::transport::deadlock::wait_for_graph::{self, Needs, NodeState, Started, StartedNodes};
 
 /// The needs of each rank that waits for one of its started collectives.
 fn resolved(registry: &Registry, nodes: &StartedNodes) -> Vec<Option<Needs>> {
@@ -68,17 +68,17 @@ impl Fabric {
         // What far ranks were last known to wait for: until they have ended they count as running elsewhere.
         let far = self.far_needs();
         for (rank, needs) in &far {
-            if matches!(states[*rank], State::Running) {
-                states[*rank] = State::Waiting(needs);
+            if matches!(states[*rank], NodeState::Running) {
+                states[*rank] = NodeState::Waiting(needs);
             }
         }
         // One that has ended since then has calls that are not known yet.
         for rank in ranks.iter().filter(|rank| !self.is_over(**rank)) {
-            if matches!(states[*rank], State::Ended) {
-                states[*rank] = State::Running;
+            if matches!(states[*rank], NodeState::Ended) {
+                states[*rank] = NodeState::Running;
             }
         }
-        states[me] = State::Waiting(&needs);
+        states[me] = NodeState::Waiting(&needs);
         wait_for_graph::stuck(&states, registry.entries.len(), &[me]).is_none()
     }
 
@@ -115,10 +115,10 @@ impl Fabric {
         registry: &'a Registry,
         nodes: &'a StartedNodes,
         resolved: &'a [Option<Needs>],
-    ) -> Vec<State<'a>> {
+    ) -> Vec<NodeState<'a>> {
         let ranks = self.rank_states(registry, resolved);
         ranks
-            .chain(nodes.needs.iter().map(State::Waiting))
+            .chain(nodes.needs.iter().map(NodeState::Waiting))
             .collect()
     }
 
@@ -126,21 +126,21 @@ impl Fabric {
         &self,
         registry: &'a Registry,
         resolved: &'a [Option<Needs>],
-    ) -> impl Iterator<Item = State<'a>> {
+    ) -> impl Iterator<Item = NodeState<'a>> {
         let state = move |(rank, entry): (Rank, &'a RankEntry)| match entry {
-            RankEntry { end: Some(_), .. } => State::Ended,
+            RankEntry { end: Some(_), .. } => NodeState::Ended,
             RankEntry {
                 wait: Some(wait), ..
             } if self.sleeps(registry, rank).is_some() => {
-                State::Waiting(resolved[rank].as_ref().unwrap_or(&wait.needs))
+                NodeState::Waiting(resolved[rank].as_ref().unwrap_or(&wait.needs))
             }
             RankEntry {
                 bound: Some((needs, _)),
                 ..
             } if self.endpoints[rank].sleeper.asleep() && !registry.unwinds_among(needs) => {
-                State::Waiting(needs)
+                NodeState::Waiting(needs)
             }
-            _ => State::Running,
+            _ => NodeState::Running,
         };
         registry.entries.iter().enumerate().map(state)
     }

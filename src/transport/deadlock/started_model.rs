@@ -1,7 +1,7 @@
 //! A model of ranks that sleep while collectives that they have started go on, and the detector over it: it names no
 //! rank that could still move, and misses none that cannot, in random programs and random interleavings.
 
-use super::wait_for_graph::{Needs, Started, StartedNodes, State, stuck};
+use super::wait_for_graph::{Needs, NodeState, Started, StartedNodes, stuck};
 use crate::Rank;
 
 /// What a rank does next.
@@ -246,12 +246,12 @@ impl Simulation {
         };
         let needs: Vec<Option<Needs>> = (0..n).map(needs).collect();
         let state = |rank: Rank| match &needs[rank] {
-            Some(needs) => State::Waiting(needs),
-            None if self.has_ended(program, rank) => State::Ended,
-            None => State::Running,
+            Some(needs) => NodeState::Waiting(needs),
+            None if self.has_ended(program, rank) => NodeState::Ended,
+            None => NodeState::Running,
         };
-        let mut states: Vec<State<'_>> = (0..n).map(state).collect();
-        states.extend(nodes.needs.iter().map(State::Waiting));
+        let mut states: Vec<NodeState<'_>> = (0..n).map(state).collect();
+        states.extend(nodes.needs.iter().map(NodeState::Waiting));
         let mine = if with_nodes { nodes.of(me) } else { vec![me] };
         let found = stuck(&states, n, &mine)?;
         Some(found.into_iter().filter(|&node| node < n).collect())

@@ -167,7 +167,7 @@ impl StartedNodes {
 
 /// What a rank or a started collective is doing, as far as the detector is concerned.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum State<'a> {
+pub(crate) enum NodeState<'a> {
     /// Running, or waiting with a deadline: it may do anything.
     Running,
     /// It will do nothing any more.
@@ -177,31 +177,31 @@ pub(crate) enum State<'a> {
 }
 
 /// The nodes that can never move, if one of `mine` is among them. The first `ranks` nodes are the ranks.
-pub(crate) fn stuck(states: &[State<'_>], ranks: usize, mine: &[usize]) -> Option<Vec<usize>> {
+pub(crate) fn stuck(states: &[NodeState<'_>], ranks: usize, mine: &[usize]) -> Option<Vec<usize>> {
     if mine.iter().all(|&node| leads_to_a_runner(states, node)) {
         return None;
     }
     let mut free: Vec<bool> = states
         .iter()
-        .map(|state| matches!(state, State::Running))
+        .map(|state| matches!(state, NodeState::Running))
         .collect();
     let all_free = |free: &[bool]| mine.iter().all(|&node| free[node]);
     while !all_free(&free) && free_some(states, ranks, &mut free) {}
-    let waits = |node: &usize| matches!(states[*node], State::Waiting(_)) && !free[*node];
+    let waits = |node: &usize| matches!(states[*node], NodeState::Waiting(_)) && !free[*node];
     (!all_free(&free)).then(|| (0..states.len()).filter(waits).collect())
 }
 
 /// The common case without the fixpoint: a chain of single needs that ends at a running rank, or a gate or choice with
 /// a running rank in reach.
-fn leads_to_a_runner(states: &[State<'_>], me: Rank) -> bool {
+fn leads_to_a_runner(states: &[NodeState<'_>], me: Rank) -> bool {
     let mut rank = me;
     for _ in 0..states.len() {
         match states[rank] {
-            State::Running => return true,
-            State::Ended => return false,
-            State::Waiting(Needs::One(next)) => rank = *next,
-            State::Waiting(needs) => {
-                let runs = |rank: Rank| matches!(states[rank], State::Running);
+            NodeState::Running => return true,
+            NodeState::Ended => return false,
+            NodeState::Waiting(Needs::One(next)) => rank = *next,
+            NodeState::Waiting(needs) => {
+                let runs = |rank: Rank| matches!(states[rank], NodeState::Running);
                 return can_be_freed(states, rank, needs, runs);
             }
         }
@@ -210,11 +210,11 @@ fn leads_to_a_runner(states: &[State<'_>], me: Rank) -> bool {
 }
 
 /// One pass. Returns whether it freed any rank.
-fn free_some(states: &[State<'_>], ranks: usize, free: &mut [bool]) -> bool {
+fn free_some(states: &[NodeState<'_>], ranks: usize, free: &mut [bool]) -> bool {
     let census = Census::of(&states[..ranks], &free[..ranks]);
     let mut any = false;
     for rank in 0..states.len() {
-        if let (false, State::Waiting(needs)) = (free[rank], states[rank]) {
+        if let (false, NodeState::Waiting(needs)) = (free[rank], states[rank]) {
             free[rank] = census.frees(states, rank, needs, free);
             any |= free[rank];
         }
@@ -233,7 +233,7 @@ struct Census {
 }
 
 impl Census {
-    fn of(states: &[State<'_>], free: &[bool]) -> Census {
+    fn of(states: &[NodeState<'_>], free: &[bool]) -> Census {
         let bound = free.iter().filter(|free| !**free).count();
         let mut census = Census {
             bound,
@@ -241,7 +241,7 @@ impl Census {
             gates: Vec::new(),
         };
         for (state, _) in states.iter().zip(free).filter(|(_, free)| !**free) {
-            if let State::Waiting(Needs::Gate(gate, _)) = state {
+            if let NodeState::Waiting(Needs::Gate(gate, _)) = state {
                 census.count(*gate);
             }
         }
@@ -257,7 +257,7 @@ impl Census {
 
     /// Whether a rank that is not free and has these needs can be freed. A gate opens if all ranks that are not free
     /// are at it.
-    fn frees(&self, states: &[State<'_>], me: Rank, needs: &Needs, free: &[bool]) -> bool {
+    fn frees(&self, states: &[NodeState<'_>], me: Rank, needs: &Needs, free: &[bool]) -> bool {
         let here = |gate| self.gates.iter().find(|(other, _)| *other == gate);
         match needs {
             Needs::Any(Members::All(_)) => self.some_free,
@@ -275,13 +275,14 @@ impl Census {
 
 /// The same for one rank alone, by looking at every other one.
 fn can_be_freed(
-    states: &[State<'_>],
+    states: &[NodeState<'_>],
     me: Rank,
     needs: &Needs,
     free: impl Fn(Rank) -> bool + Copy,
 ) -> bool {
-    let meets_me = |rank: Rank| matches!(states[rank], State::Waiting(other) if other.meets(needs));
-    let ended = |rank: Rank| matches!(states[rank], State::Ended);
+    let meets_me =
+        |rank: Rank| matches!(states[rank], NodeState::Waiting(other) if other.meets(needs));
+    let ended = |rank: Rank| matches!(states[rank], NodeState::Ended);
     match needs {
         Needs::One(one) => free(*one),
         Needs::All(all) => all.iter().all(|&rank| free(rank)),
@@ -302,7 +303,7 @@ fn others(of: &Members, me: Rank) -> impl Iterator<Item = Rank> {
 
 /// A cycle in `stuck`: each rank waits for the next and the last for the first. Empty if the trail ends at a rank that
 /// has ended.
-pub(crate) fn cycle(states: &[State<'_>], stuck: &[Rank]) -> Vec<Rank> {
+pub(crate) fn cycle(states: &[NodeState<'_>], stuck: &[Rank]) -> Vec<Rank> {
     let mut trail: Vec<Rank> = stuck.first().copied().into_iter().collect();
     while let Some(next) = trail
         .last()
@@ -328,17 +329,22 @@ fn from_the_lowest(mut around: Vec<Rank>) -> Vec<Rank> {
 }
 
 /// A stuck rank that `rank` waits for.
-fn next_stuck(states: &[State<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> {
+fn next_stuck(states: &[NodeState<'_>], stuck: &[Rank], rank: Rank) -> Option<Rank> {
     match states[rank] {
-        State::Waiting(needs) => next_needed(states, stuck, rank, needs),
+        NodeState::Waiting(needs) => next_needed(states, stuck, rank, needs),
         _ => None,
     }
 }
 
 /// One of `stuck` that keeps `rank` from what it needs.
-fn next_needed(states: &[State<'_>], stuck: &[Rank], rank: Rank, needs: &Needs) -> Option<Rank> {
+fn next_needed(
+    states: &[NodeState<'_>],
+    stuck: &[Rank],
+    rank: Rank,
+    needs: &Needs,
+) -> Option<Rank> {
     let here =
-        |other: &Rank| matches!(states[*other], State::Waiting(theirs) if theirs.meets(needs));
+        |other: &Rank| matches!(states[*other], NodeState::Waiting(theirs) if theirs.meets(needs));
     let mut others = stuck.iter().copied().filter(|&other| other != rank);
     match needs {
         Needs::One(one) => stuck.contains(one).then_some(*one),
@@ -361,15 +367,15 @@ mod tests {
     use proptest::prelude::*;
 
     /// The definition: the largest set of waiting ranks none of which can be freed from outside. All subsets are tried.
-    fn naive(states: &[State<'_>]) -> Vec<Rank> {
+    fn naive(states: &[NodeState<'_>]) -> Vec<Rank> {
         let n = states.len();
         let waiting = |set: u32, rank: Rank| set >> rank & 1 == 1;
         let is_knot = |set: u32| {
             (0..n)
                 .filter(|&rank| waiting(set, rank))
                 .all(|rank| match states[rank] {
-                    State::Waiting(needs) => !can_be_freed(states, rank, needs, |r| {
-                        !waiting(set, r) && !matches!(states[r], State::Ended)
+                    NodeState::Waiting(needs) => !can_be_freed(states, rank, needs, |r| {
+                        !waiting(set, r) && !matches!(states[r], NodeState::Ended)
                     }),
                     _ => false,
                 })
@@ -420,13 +426,13 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(2000))]
         #[test]
         fn the_stuck_set_is_the_largest_knot(all in (2usize..8).prop_flat_map(|n| proptest::collection::vec(needs(n), n))) {
-            let states: Vec<State<'_>> = all.iter().map(|state| match state {
-                None => State::Running,
-                Some(None) => State::Ended,
-                Some(Some(needs)) => State::Waiting(needs),
+            let states: Vec<NodeState<'_>> = all.iter().map(|state| match state {
+                None => NodeState::Running,
+                Some(None) => NodeState::Ended,
+                Some(Some(needs)) => NodeState::Waiting(needs),
             }).collect();
             let want = naive(&states);
-            for me in (0..states.len()).filter(|&me| matches!(states[me], State::Waiting(_))) {
+            for me in (0..states.len()).filter(|&me| matches!(states[me], NodeState::Waiting(_))) {
                 let got = stuck(&states, states.len(), &[me]);
                 prop_assert_eq!(got, want.contains(&me).then(|| want.clone()), "rank {} of {:?}", me, states);
             }

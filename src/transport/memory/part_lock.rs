@@ -52,15 +52,15 @@ pub(crate) trait Rouse {
 pub(crate) struct PartLock {
     /// Counts the changes after which another rank may have got the lock.
     turn: AtomicU64,
-    state: Mutex<State>,
+    state: Mutex<LockState>,
 }
 
-struct State {
+struct LockState {
     holders: Vec<LockRequest>,
     queue: VecDeque<LockRequest>,
 }
 
-impl State {
+impl LockState {
     fn find(&self, rank: Rank) -> Option<&LockRequest> {
         let mut all = self.holders.iter().chain(&self.queue);
         all.find(|request| request.rank == rank)
@@ -92,7 +92,7 @@ impl PartLock {
     pub(crate) fn new() -> Self {
         PartLock {
             turn: AtomicU64::new(0),
-            state: Mutex::new(State {
+            state: Mutex::new(LockState {
                 holders: Vec::new(),
                 queue: VecDeque::new(),
             }),

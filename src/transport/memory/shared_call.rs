@@ -142,17 +142,17 @@ pub(crate) fn meet<W: Waiting>(
         epoch,
         me,
         ticket,
-        stage: Stage::Gathering,
+        stage: RankStage::Gathering,
         waiting,
     };
     let mut next = 0;
     waiting.gather(ticket, &mut || epoch.all_here_from(&mut next, ticket))?;
     waiting.rouse();
     if epoch.go(ticket) == Decision::Aborted {
-        inside.stage = Stage::Out;
+        inside.stage = RankStage::Out;
         return Ok(Met::Aborted);
     }
-    inside.stage = Stage::Going;
+    inside.stage = RankStage::Going;
     let agrees = |rank| agrees(&brought, info, &epoch.brought(rank), lengths(rank));
     if let Some(stranger) = (0..epoch.ranks()).find(|&rank| !agrees(rank)) {
         return Ok(Met::Strange(stranger));
@@ -176,7 +176,7 @@ fn agrees(mine: &Brought, info: &'static Info, theirs: &Brought, lengths: (usize
 
 /// How far a rank is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum RankStage {
     /// It may leave if not all are here.
     Gathering,
     /// It must report out, and stay until all have.
@@ -190,7 +190,7 @@ struct Inside<'a, W: Waiting> {
     epoch: &'a Epoch,
     me: Rank,
     ticket: Ticket,
-    stage: Stage,
+    stage: RankStage,
     waiting: &'a W,
 }
 
@@ -202,7 +202,7 @@ impl<W: Waiting> Inside<'_, W> {
         // a read of freed memory would be worse.
         let until_all_are_out = AbortOnDrop;
         self.epoch.report_out(self.me, self.ticket, well);
-        self.stage = Stage::Out;
+        self.stage = RankStage::Out;
         let (mut next, ticket) = (0, self.ticket);
         let mut all_out = || self.epoch.all_out_from(&mut next, ticket);
         self.waiting.stay(ticket, &mut all_out);
@@ -216,9 +216,9 @@ impl<W: Waiting> Inside<'_, W> {
 impl<W: Waiting> Drop for Inside<'_, W> {
     fn drop(&mut self) {
         let must_stay = match self.stage {
-            Stage::Gathering => self.epoch.leave_early(self.ticket) == Decision::Go,
-            Stage::Going => true,
-            Stage::Out => false,
+            RankStage::Gathering => self.epoch.leave_early(self.ticket) == Decision::Go,
+            RankStage::Going => true,
+            RankStage::Out => false,
         };
         if must_stay {
             self.waiting.rouse();

@@ -20,7 +20,7 @@ const LOOKS: usize = 4;
 
 /// The vectors that a rank keeps.
 pub(in crate::transport) struct SharedCopies {
-    kept: Vec<Kept>,
+    kept: Vec<CopyBuffer>,
     /// Index of the vector that was used longest ago.
     next: usize,
     /// Bytes of all.
@@ -29,7 +29,7 @@ pub(in crate::transport) struct SharedCopies {
     limit: usize,
 }
 
-struct Kept {
+struct CopyBuffer {
     vector: SharedVec,
     /// Bytes of the longest message that it held.
     bytes: usize,
@@ -96,7 +96,7 @@ impl SharedCopies {
             let kept = vector.clone();
             self.kept.insert(
                 place,
-                Kept {
+                CopyBuffer {
                     vector: kept,
                     bytes,
                 },

@@ -52,7 +52,7 @@ pub(crate) struct SharedVectors<'a> {
 
 /// The elements of a vector of some rank.
 #[derive(Clone, Copy)]
-struct Run<P> {
+struct VectorPart<P> {
     start: P,
     length: usize,
 }
@@ -70,16 +70,16 @@ impl<'a> SharedVectors<'a> {
 
     /// What a rank brought to be read.
     #[inline]
-    fn input(&self, rank: Rank) -> Run<*const u8> {
+    fn input(&self, rank: Rank) -> VectorPart<*const u8> {
         let (start, length) = self.coming.epoch.input(rank);
-        Run { start, length }
+        VectorPart { start, length }
     }
 
     /// What a rank brought to be written.
     #[inline]
-    fn output(&self, rank: Rank) -> Run<*mut u8> {
+    fn output(&self, rank: Rank) -> VectorPart<*mut u8> {
         let (start, length) = self.coming.epoch.output(rank);
-        Run { start, length }
+        VectorPart { start, length }
     }
 
     /// The bytes of `n` elements.

@@ -13,7 +13,7 @@ use crate::error::{Cause, Deadlock, Mismatch};
 use crate::transport::deadlock::mismatch::compare_records;
 use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::deadlock::snapshot::ranks_around;
-use crate::transport::deadlock::wait_for_graph::{self, Needs, StartedNodes, State};
+use crate::transport::deadlock::wait_for_graph::{self, Needs, NodeState, StartedNodes};
 
 /// A cause, and the ranks that it concerns.
 pub(super) struct Judgement {
@@ -180,13 +180,13 @@ impl Graph {
     }
 
     /// The states of all nodes.
-    fn states(&self) -> Vec<State<'_>> {
+    fn states(&self) -> Vec<NodeState<'_>> {
         let state = |rank| match self.needs.get(&rank) {
-            Some(needs) => State::Waiting(needs),
-            None if self.moving.contains(&rank) => State::Running,
-            None => State::Ended,
+            Some(needs) => NodeState::Waiting(needs),
+            None if self.moving.contains(&rank) => NodeState::Running,
+            None => NodeState::Ended,
         };
-        let started = self.nodes.needs.iter().map(State::Waiting);
+        let started = self.nodes.needs.iter().map(NodeState::Waiting);
         (0..self.ranks).map(state).chain(started).collect()
     }
 
