@@ -130,6 +130,28 @@ pub(crate) fn gather(
     Ok(Plan { movement, then })
 }
 
+/// The blocks that the root of a scatter sends, by rank.
+fn scattered(
+    caller: &Caller,
+    comm: &Communicator,
+    mark: Mark,
+    from: &Place,
+    parts: &Parts,
+) -> Out<Vec<Vec<Byte>>> {
+    let block = |at: usize| {
+        let mut block = Vec::new();
+        mark.encode(caller, &parts.of(at, from), &mut block)?;
+        Ok(block)
+    };
+    (0..comm.comm.size()).map(block).collect()
+}
+
+/// Blocks by rank, as what an exchange sends.
+fn numbered(blocks: Vec<Vec<Byte>>) -> Vec<(usize, u32, Vec<Byte>)> {
+    let blocks = blocks.into_iter().enumerate();
+    blocks.map(|(at, block)| (at, 0, block)).collect()
+}
+
 /// Scatter and scatterv. `send` is at the root only; `recv` is none there if its part stays in place.
 pub(crate) fn scatter(
     caller: &Caller,
@@ -138,16 +160,7 @@ pub(crate) fn scatter(
     send: Option<(Place, Parts)>,
     recv: Option<Place>,
 ) -> Out<Plan> {
-    let (mark, size) = (Mark::of(name), comm.comm.size());
-    let block_of = |at: usize| {
-        let mut block = Vec::new();
-        match &send {
-            Some((from, parts)) => mark
-                .encode(caller, &parts.of(at, from), &mut block)
-                .map(|()| block),
-            None => Ok(block),
-        }
-    };
+    let mark = Mark::of(name);
     if let (Some((from, _)), Some(into)) = (&send, &recv) {
         distinct(&Some(from.clone()), into)?;
     }
@@ -156,31 +169,20 @@ pub(crate) fn scatter(
         (None, Some((from, parts))) => parts.of(root, from).bytes(),
         (None, None) => return Err(failure(MPI_ERR_BUFFER, "MPI_IN_PLACE is for the root")),
     };
-    let movement = match (name == "MPI_Scatter", send.is_some()) {
-        (true, false) => Move::Scatter {
+    let blocks = send
+        .as_ref()
+        .map(|(from, parts)| scattered(caller, comm, mark, from, parts));
+    let blocks = blocks.transpose()?;
+    let movement = match name {
+        "MPI_Scatter" => Move::Scatter {
             root,
-            all: None,
+            all: blocks.map(|blocks| blocks.concat()),
             block: HEAD + mine,
         },
-        (true, true) => {
-            let mut all = Vec::new();
-            for at in 0..size {
-                all.extend(block_of(at)?);
-            }
-            Move::Scatter {
-                root,
-                all: Some(all),
-                block: HEAD + mine,
-            }
-        }
-        (false, at_root) => {
-            let to = (0..if at_root { size } else { 0 }).map(|at| Ok((at, 0, block_of(at)?)));
-            let to = to.collect::<Out<_>>()?;
-            Move::Exchange {
-                to,
-                from: vec![(root, 0)],
-            }
-        }
+        _ => Move::Exchange {
+            to: numbered(blocks.unwrap_or_default()),
+            from: vec![(root, 0)],
+        },
     };
     let then = move |caller: &Caller, arrived: Arrived| match recv {
         Some(into) => mark.decode(caller, root, arrived.block(0), &into.buffer()),

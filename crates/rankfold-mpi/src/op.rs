@@ -305,34 +305,25 @@ macro_rules! located {
 
 /// The loop of a predefined operator on packed elements of a signature, if it is on these.
 fn kernel(op: MPI_Op, runs: &[(Basic, u64)]) -> Option<Kernel> {
-    use Holds::{Byte, Complex, Float, Logical, Signed, Unsigned};
+    use Holds::{Float, Signed};
     match op {
         MPI_REPLACE => return Some(|left, right| right.copy_from_slice(left)),
         MPI_NO_OP => return Some(|_, _| {}),
         _ => {}
     }
     match runs {
-        [(Basic { holds, size }, times)] => match (holds, size) {
-            (Signed, 4) if *times == 2 && [MPI_MINLOC, MPI_MAXLOC].contains(&op) => {
-                located!(op, i32, 4)
-            }
-            (Signed, 1) => integer!(op, i8),
-            (Signed, 2) => integer!(op, i16),
-            (Signed, 4) => integer!(op, i32),
-            (Signed, _) => integer!(op, i64),
-            (Unsigned, 1) => integer!(op, u8),
-            (Unsigned, 2) => integer!(op, u16),
-            (Unsigned, 4) => integer!(op, u32),
-            (Unsigned, _) => integer!(op, u64),
-            (Float, 4) => float!(op, f32),
-            (Float, 8) => float!(op, f64),
-            (Float, 16) => crate::extended::kernel(op),
-            (Complex, 8) => complex!(op, f32, 8),
-            (Complex, _) => complex!(op, f64, 16),
-            (Logical, _) if [MPI_LAND, MPI_LOR, MPI_LXOR].contains(&op) => integer!(op, u8),
-            (Byte, _) if [MPI_BAND, MPI_BOR, MPI_BXOR].contains(&op) => integer!(op, u8),
-            _ => None,
-        },
+        [
+            (
+                Basic {
+                    holds: Signed,
+                    size: 4,
+                },
+                2,
+            ),
+        ] if [MPI_MINLOC, MPI_MAXLOC].contains(&op) => {
+            located!(op, i32, 4)
+        }
+        [(basic, _)] => kernel_of(op, basic),
         [
             (value, 1),
             (
@@ -349,6 +340,29 @@ fn kernel(op: MPI_Op, runs: &[(Basic, u64)]) -> Option<Kernel> {
             (Signed, 2) => located!(op, i16, 2),
             _ => None,
         },
+        _ => None,
+    }
+}
+
+/// The same on elements of one kind.
+fn kernel_of(op: MPI_Op, Basic { holds, size }: &Basic) -> Option<Kernel> {
+    use Holds::{Byte, Complex, Float, Logical, Signed, Unsigned};
+    match (holds, size) {
+        (Signed, 1) => integer!(op, i8),
+        (Signed, 2) => integer!(op, i16),
+        (Signed, 4) => integer!(op, i32),
+        (Signed, _) => integer!(op, i64),
+        (Unsigned, 1) => integer!(op, u8),
+        (Unsigned, 2) => integer!(op, u16),
+        (Unsigned, 4) => integer!(op, u32),
+        (Unsigned, _) => integer!(op, u64),
+        (Float, 4) => float!(op, f32),
+        (Float, 8) => float!(op, f64),
+        (Float, 16) => crate::extended::kernel(op),
+        (Complex, 8) => complex!(op, f32, 8),
+        (Complex, _) => complex!(op, f64, 16),
+        (Logical, _) if [MPI_LAND, MPI_LOR, MPI_LXOR].contains(&op) => integer!(op, u8),
+        (Byte, _) if [MPI_BAND, MPI_BOR, MPI_BXOR].contains(&op) => integer!(op, u8),
         _ => None,
     }
 }

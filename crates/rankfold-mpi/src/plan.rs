@@ -67,6 +67,20 @@ impl Mark {
         data.pack(caller, to)
     }
 
+    /// Whether another rank is in the same call, with the same operator.
+    fn agrees(self, from: usize, call: u16, op: u16) -> Out {
+        let named = |call: u16| CALLS.get(usize::from(call)).copied().unwrap_or(CALLS[0]);
+        let theirs = named(call);
+        require(call == self.call, MPI_ERR_OTHER, || {
+            let mine = named(self.call);
+            format!("rank {from} calls {theirs}, and this rank {mine}")
+        })?;
+        require(op == self.op, MPI_ERR_OP, || {
+            let (op, mine) = (op::name(op), op::name(self.op));
+            format!("rank {from} calls {theirs} with {op}, and this rank with {mine}")
+        })
+    }
+
     /// The elements of a block of another rank, if it fits what is awaited.
     pub(crate) fn elements<'b>(
         self,
@@ -79,23 +93,7 @@ impl Mark {
             .ok_or_else(|| failure(MPI_ERR_INTERN, "a block without a head"))?;
         let head = known(head);
         let number = |at: usize| u16::from_le_bytes([head[at], head[at + 1]]);
-        let (call, op) = (number(4), number(6));
-        let named = |call: u16| CALLS.get(usize::from(call)).copied().unwrap_or(CALLS[0]);
-        require(call == self.call, MPI_ERR_OTHER, || {
-            format!(
-                "rank {from} calls {}, and this rank {}",
-                named(call),
-                named(self.call)
-            )
-        })?;
-        require(op == self.op, MPI_ERR_OP, || {
-            format!(
-                "rank {from} calls {} with {}, and this rank with {}",
-                named(call),
-                op::name(op),
-                op::name(self.op)
-            )
-        })?;
+        self.agrees(from, number(4), number(6))?;
         let sent = Signature(u32::from_le_bytes([head[0], head[1], head[2], head[3]]));
         require(elements.len() <= into.bytes(), MPI_ERR_TRUNCATE, || {
             format!(

@@ -132,12 +132,11 @@ pub(crate) fn reduce_scatter(
     let (mark, me, size) = (mark(name, &fold), comm.comm.rank(), comm.comm.size());
     let from = send.unwrap_or_else(|| recv.clone());
     let to = (0..size).map(|rank| {
-        let mut block = Vec::new();
-        mark.encode(
-            caller,
-            &from.part(parts.places[rank], parts.counts[rank]),
-            &mut block,
-        )?;
+        let (mut block, part) = (
+            Vec::new(),
+            from.part(parts.places[rank], parts.counts[rank]),
+        );
+        mark.encode(caller, &part, &mut block)?;
         Ok((rank, 0, block))
     });
     let to = to.collect::<Out<Vec<_>>>()?;

@@ -353,19 +353,25 @@ pub(crate) fn wait_any(
     Ok(Some((at, wait(rank, caller, &mut requests[at]))))
 }
 
+/// Of a part of a request: whose it is, its place there, and whether it is open.
+type Whose = (usize, usize, bool);
+
+/// Takes the open parts out of some requests.
+fn open_parts(taken: &mut [Pending]) -> (Vec<Request<'static, Part>>, Vec<Whose>) {
+    let (mut parts, mut whose) = (Vec::new(), Vec::new());
+    for (nth, pending) in taken.iter_mut().enumerate() {
+        let places = mem::take(&mut pending.places);
+        whose.extend(places.into_iter().map(|place| (nth, place, true)));
+        parts.append(&mut pending.open);
+    }
+    (parts, whose)
+}
+
 /// Waits until all parts of one of some requests are over.
 fn wait_for_one(rank: &Rank, requests: &[MPI_Request], active: &[usize]) -> Out<usize> {
     let taken: Out<Vec<Pending>> = active.iter().map(|at| take(rank, requests[*at])).collect();
     let mut taken = taken?;
-    let mut parts = Vec::new();
-    let mut whose = Vec::new();
-    for (nth, pending) in taken.iter_mut().enumerate() {
-        let places = mem::take(&mut pending.places);
-        for (request, place) in mem::take(&mut pending.open).into_iter().zip(places) {
-            parts.push(request);
-            whose.push((nth, place, true));
-        }
-    }
+    let (mut parts, mut whose) = open_parts(&mut taken);
     let mut left: Vec<usize> = (0..taken.len())
         .map(|nth| whose.iter().filter(|it| it.0 == nth).count())
         .collect();

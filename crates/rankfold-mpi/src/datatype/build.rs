@@ -294,59 +294,64 @@ pub(crate) struct Subarray<'a> {
     pub order: c_int,
 }
 
-pub(crate) fn subarray(made: Made, it: &Subarray<'_>, of: &Datatype) -> Out<MPI_Datatype> {
-    let Subarray {
-        sizes,
-        part,
-        starts,
-        order,
-    } = *it;
-    require(!sizes.is_empty(), MPI_ERR_DIMS, || {
-        "an array has at least one dimension".into()
-    })?;
-    require(
-        [MPI_ORDER_C, MPI_ORDER_FORTRAN].contains(&order),
-        MPI_ERR_ARG,
-        || format!("order {order} is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN"),
-    )?;
-    for ((size, part), start) in sizes.iter().zip(part).zip(starts) {
-        let fits =
-            *part >= 1 && *start >= 0 && start.checked_add(*part).is_some_and(|end| end <= *size);
-        require(fits, MPI_ERR_ARG, || {
-            format!("{part} elements from {start} on do not fit a dimension of {size}")
+impl Subarray<'_> {
+    fn check(&self) -> Out {
+        require(!self.sizes.is_empty(), MPI_ERR_DIMS, || {
+            "an array has at least one dimension".into()
         })?;
+        let order = self.order;
+        require(
+            [MPI_ORDER_C, MPI_ORDER_FORTRAN].contains(&order),
+            MPI_ERR_ARG,
+            || format!("order {order} is neither MPI_ORDER_C nor MPI_ORDER_FORTRAN"),
+        )?;
+        for ((size, part), start) in self.sizes.iter().zip(self.part).zip(self.starts) {
+            let end = start.checked_add(*part);
+            let fits = *part >= 1 && *start >= 0 && end.is_some_and(|end| end <= *size);
+            require(fits, MPI_ERR_ARG, || {
+                format!("{part} elements from {start} on do not fit a dimension of {size}")
+            })?;
+        }
+        Ok(())
     }
-    let mut dimensions: Vec<usize> = (0..sizes.len()).collect();
-    if order == MPI_ORDER_C {
-        dimensions.reverse();
+
+    /// The dimensions, those first that vary fastest.
+    fn fastest_first(&self) -> Vec<usize> {
+        let mut dimensions: Vec<usize> = (0..self.sizes.len()).collect();
+        if self.order == MPI_ORDER_C {
+            dimensions.reverse();
+        }
+        dimensions
     }
-    // From the dimension that varies fastest on: where the elements are.
-    let (mut places, mut stride) = (vec![0isize], of.extent());
-    let fastest = dimensions[0];
-    for (nth, dimension) in dimensions.iter().enumerate() {
-        let range = starts[*dimension]..starts[*dimension] + part[*dimension];
-        let steps = if nth == 0 {
-            range.start..range.start + 1
-        } else {
-            range
-        };
-        let next = stride.checked_mul(sizes[*dimension] as isize);
-        let next = next.ok_or_else(beyond)?;
-        let number = places
-            .len()
-            .saturating_mul((steps.end - steps.start) as usize);
-        require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;
-        // Each step is within the dimension, whose length did not overflow.
-        let steps: Vec<isize> = steps.map(|step| step as isize * stride).collect();
-        places = steps
-            .iter()
-            .flat_map(|step| places.iter().map(move |at| at + step))
-            .collect();
-        stride = next;
+
+    /// Where the rows of the part begin, and the bytes of the whole array. A row is along the dimension that varies
+    /// fastest.
+    fn rows(&self, extent: isize) -> Out<(Vec<isize>, isize)> {
+        let (mut places, mut stride) = (vec![0isize], extent);
+        for (nth, dimension) in self.fastest_first().into_iter().enumerate() {
+            let start = self.starts[dimension];
+            let length = if nth == 0 { 1 } else { self.part[dimension] };
+            let next = stride.checked_mul(self.sizes[dimension] as isize);
+            let next = next.ok_or_else(beyond)?;
+            let number = places.len().saturating_mul(length as usize);
+            require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;
+            // Each step is within the dimension, whose length did not overflow.
+            let steps = (start..start + length).map(|step| step as isize * stride);
+            places = steps
+                .flat_map(|step| places.iter().map(move |at| at + step))
+                .collect();
+            stride = next;
+        }
+        Ok((places, stride))
     }
-    let len = part[fastest] as usize;
+}
+
+pub(crate) fn subarray(made: Made, it: &Subarray<'_>, of: &Datatype) -> Out<MPI_Datatype> {
+    it.check()?;
+    let (places, whole) = it.rows(of.extent())?;
+    let len = it.part[it.fastest_first()[0]] as usize;
     let all: Vec<_> = places.into_iter().map(|at| Block { at, len, of }).collect();
-    blocks_within(made, &all, (0, stride))
+    blocks_within(made, &all, (0, whole))
 }
 
 /// A datatype of blocks with bounds of its own.
