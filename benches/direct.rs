@@ -13,7 +13,6 @@
 
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::Instant;
 
@@ -257,59 +256,59 @@ fn main() {
     println!(
         "bytes     form      data          rankfold us   by hand us   ratio   limit us   of limit"
     );
-    let lines = Mutex::new(Vec::new());
     let world = World::new(RANKS).bind(bind).check(false);
-    let run = |comm: &Comm, ground: &Ground, bytes: usize| -> Result<()> {
-        for form in [Form::InPlace, Form::Into] {
-            ground.check(comm, Subject::Library, form)?;
-            ground.check(comm, Subject::ByHand, form)?;
-            let timings: [(&str, Timed); 2] = [
-                ("back to back", Ground::back_to_back),
-                ("fresh", Ground::fresh),
-            ];
-            for (data, timed) in timings {
-                let calls = ((4 << 20) / bytes).clamp(1, 200);
-                let mut times: [Vec<f64>; 3] = Default::default();
-                for round in 0..rounds + 1 {
-                    let subjects = [Subject::Library, Subject::ByHand, Subject::Limit];
-                    for (subject, times) in subjects.into_iter().zip(&mut times) {
-                        let time = timed(ground, comm, subject, form, calls)?;
-                        if round > 0 {
-                            times.push(time);
-                        }
-                    }
-                }
-                let mut ratios: Vec<f64> =
-                    times[0].iter().zip(&times[1]).map(|(a, b)| a / b).collect();
-                let [ours, hand, limit] = times.each_mut().map(|times| median(times) / 1e3);
-                let form = if form == Form::InPlace {
-                    "in place"
-                } else {
-                    "into"
-                };
-                let ratio = median(&mut ratios);
-                let line = format!(
-                    "{bytes:<9} {form:9} {data:13} {ours:11.2} {hand:12.2} {ratio:7.2} {limit:10.2} {:9.0} %",
-                    100.0 * limit / ours
-                );
-                if comm.rank() == 0 {
-                    lines.lock().unwrap().push(line);
-                }
-            }
-        }
-        Ok(())
-    };
     let mut bytes = 4 << 10;
     while bytes <= most {
         let ground = Ground::new(bytes / size_of::<f32>());
-        world
-            .run(|comm| run(comm, &ground, bytes))
+        let lines = world
+            .run(|comm| lines(comm, &ground, bytes, rounds))
             .expect("the ranks do not fail");
-        lines
-            .lock()
-            .unwrap()
-            .drain(..)
-            .for_each(|line| println!("{line}"));
+        lines[0].iter().for_each(|line| println!("{line}"));
         bytes *= 4;
     }
+}
+
+/// The lines of one length; those of rank 0 are printed.
+fn lines(comm: &Comm, ground: &Ground, bytes: usize, rounds: usize) -> Result<Vec<String>> {
+    let timings: [(&str, Timed); 2] = [
+        ("back to back", Ground::back_to_back),
+        ("fresh", Ground::fresh),
+    ];
+    let mut lines = Vec::new();
+    for (form, name) in [(Form::InPlace, "in place"), (Form::Into, "into")] {
+        ground.check(comm, Subject::Library, form)?;
+        ground.check(comm, Subject::ByHand, form)?;
+        for (data, timed) in timings {
+            let calls = ((4 << 20) / bytes).clamp(1, 200);
+            let times = rounds_of(rounds, |subject| timed(ground, comm, subject, form, calls))?;
+            lines.push(format!("{bytes:<9} {name:9} {data:13} {}", row(times)));
+        }
+    }
+    Ok(lines)
+}
+
+/// The times of all subjects in turn, without those of the first round.
+fn rounds_of(
+    rounds: usize,
+    mut timed: impl FnMut(Subject) -> Result<f64>,
+) -> Result<[Vec<f64>; 3]> {
+    let mut times: [Vec<f64>; 3] = Default::default();
+    for round in 0..rounds + 1 {
+        let subjects = [Subject::Library, Subject::ByHand, Subject::Limit];
+        for (subject, times) in subjects.into_iter().zip(&mut times) {
+            let time = timed(subject)?;
+            if round > 0 {
+                times.push(time);
+            }
+        }
+    }
+    Ok(times)
+}
+
+/// The medians, and that of the ratios of the library to what is written by hand.
+fn row(mut times: [Vec<f64>; 3]) -> String {
+    let mut ratios: Vec<f64> = times[0].iter().zip(&times[1]).map(|(a, b)| a / b).collect();
+    let [ours, hand, limit] = times.each_mut().map(|times| median(times) / 1e3);
+    let (ratio, share) = (median(&mut ratios), 100.0 * limit / ours);
+    format!("{ours:11.2} {hand:12.2} {ratio:7.2} {limit:10.2} {share:9.0} %")
 }

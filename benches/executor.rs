@@ -43,46 +43,62 @@ fn main() {
         "bound",
         "verdict",
     );
+    schedules(effort);
+    lanes::<1>(effort, "8 bytes", &|times| swap::one_line(Each, times));
+    lanes::<4>(effort, "32 bytes", &|times| {
+        swap::two_lines::<4>(Each, times)
+    });
+    kept_calls(effort);
+    in_turn(effort);
+}
+
+/// Schedules, compared with a loop written by hand.
+fn schedules(effort: Effort) {
     let exchange = FoldAlong::new(Hypercube::new(1), 1);
     let by_hand = |times| timed(times, |comm, v| all_reduce_by_hand(comm, v, op::Sum));
     let known = |times| timed(times, |comm, v| run(comm, &exchange, v));
     let behind_dyn = |times| timed(times, |comm, v| run(comm, &exchange as &dyn Schedule, v));
     let public = |times| timed(times, |comm, v| comm.using(EXCHANGE).all_reduce(v, op::Sum));
-    let public = compare(effort, &public, &by_hand);
-    print("using(Exchange).all_reduce", "by hand", 1.05, &public);
-    print(
+    let beside = |subject, compared| print(subject, "by hand", 1.05, &compared);
+    beside(
+        "using(Exchange).all_reduce",
+        compare(effort, &public, &by_hand),
+    );
+    beside(
         "a schedule of known type",
-        "by hand",
-        1.05,
-        &compare(effort, &known, &by_hand),
+        compare(effort, &known, &by_hand),
     );
-    print(
+    beside(
         "a schedule behind dyn",
-        "by hand",
-        1.05,
-        &compare(effort, &behind_dyn, &by_hand),
+        compare(effort, &behind_dyn, &by_hand),
     );
-    print(
+    beside(
         "by hand, against itself",
-        "by hand",
-        1.05,
-        &compare(effort, &by_hand, &by_hand),
+        compare(effort, &by_hand, &by_hand),
     );
-    lanes::<1>(effort, "8 bytes", &|times| swap::one_line(Each, times));
-    lanes::<4>(effort, "32 bytes", &|times| {
-        swap::two_lines::<4>(Each, times)
-    });
-    let kept = |lengths: usize| {
-        compare(effort, &|times| at_one_line(times, 3), &move |times| {
-            at_one_line(times, lengths)
-        })
+}
+
+/// Calls of several lengths at one line.
+fn kept_calls(effort: Effort) {
+    let beside = |ours: usize, theirs: usize| {
+        let (ours, theirs) = (
+            move |times| at_one_line(times, ours),
+            move |times| at_one_line(times, theirs),
+        );
+        compare(effort, &ours, &theirs)
     };
-    print("three kept calls", "one kept call", 1.2, &kept(1));
-    print("three kept calls", "described anew", 1.0, &kept(16_384));
-    let eighty = compare(effort, &|times| at_one_line(times, 80), &|times| {
-        at_one_line(times, 1)
-    });
-    print("eighty kept calls", "one kept call", 1.2, &eighty);
+    print("three kept calls", "one kept call", 1.2, &beside(3, 1));
+    print(
+        "three kept calls",
+        "described anew",
+        1.0,
+        &beside(3, 16_384),
+    );
+    print("eighty kept calls", "one kept call", 1.2, &beside(80, 1));
+}
+
+/// Several sets of lines, and calls on several communicators.
+fn in_turn(effort: Effort) {
     let bare = |sets: u64| move |times| swap::lines_in_turn::<1>(Each, times, sets);
     let beside = compare(effort, &bare(1000), &bare(1));
     print("1000 sets of bare lines", "one set", 1.0, &beside);
