@@ -339,12 +339,16 @@ fn all_collectives_mix_without_a_pause() {
         team(ranks)
             .run(|comm| {
                 let n = comm.size() as u64;
-                let mut x = [1u64, comm.rank() as u64];
+                // The root changes it before each broadcast, the others do not.
+                let mut x = [1u64, 0];
                 for call in 0..calls as u64 {
                     let root = call as usize % comm.size();
                     match noise(7, call) % 4 {
                         0 => comm.barrier()?,
-                        1 => comm.broadcast(root, &mut x)?,
+                        1 => {
+                            x[1] += u64::from(comm.rank() == root);
+                            comm.broadcast(root, &mut x)?;
+                        }
                         2 => comm.reduce(root, &mut x.clone(), op::Max)?,
                         _ => {
                             let mut ones = [1u64];

@@ -534,7 +534,8 @@ fn of_two_operands_the_sum_is_rounded_and_every_nan_is_one() {
 
 /// The error of each rank, where every rank has one.
 fn errors(ranks: usize, what: &str, call: impl Fn(&Comm) -> Result<()> + Sync) -> Vec<Error> {
-    let run = || World::new(ranks).run(|comm| Ok(call(comm).unwrap_err()));
+    let world = World::new(ranks).check(true);
+    let run = || world.run(|comm| Ok(call(comm).unwrap_err()));
     guarded(&|| format!("{what}, {ranks} ranks"), run).unwrap()
 }
 
@@ -607,7 +608,8 @@ fn an_operator_of_the_same_name_gets_no_accumulators() {
                     Ok(())
                 };
                 let case = || format!("{ranks} ranks, {n} elements, {by:?}");
-                let report = guarded(&case, || World::new(ranks).run_each(call));
+                let world = World::new(ranks).check(true);
+                let report = guarded(&case, || world.run_each(call));
                 for outcome in &report.outcomes {
                     let error = outcome.error();
                     let kind = error.map(|error| error.kind());
