@@ -6,6 +6,10 @@
 //! `RANKFOLD_BLESS=1 cargo test --features cli --test cli` writes the current output into the transcripts.
 #![cfg(feature = "cli")]
 
+#[path = "cli/costs.rs"]
+mod costs;
+#[path = "cli/files.rs"]
+mod files;
 mod tool;
 
 use std::fs::{self, File};
@@ -224,33 +228,6 @@ fn a_million_ranks_are_timed_to_the_end() {
 }
 
 #[test]
-fn a_picture_is_written_to_its_file() {
-    let file = fresh("halving.svg");
-    let mut draw = rankfold("draw halving --format svg --output");
-    assert!(draw.arg(&file).status().unwrap().success());
-    let picture = fs::read_to_string(&file).unwrap();
-    assert!(picture.starts_with("<svg") && picture.trim_end().ends_with("</svg>"));
-}
-
-#[test]
-fn a_picture_that_no_viewer_shows_is_refused_with_the_steps_that_fit() {
-    let file = fresh("ring.svg");
-    let ring = "draw ring --ranks 64 --format svg";
-    let (code, error) = said(rankfold(&format!("{ring} --output")).arg(&file));
-    assert_eq!(code, Some(2));
-    assert!(
-        error.contains("pixels is more than viewers show, which is 32767 each way"),
-        "{error}"
-    );
-    assert!(!file.exists());
-    let (_, window) = error.trim().rsplit_once("; as with ").unwrap();
-    let (code, error) = said(rankfold(&format!("{ring} {window} --output")).arg(&file));
-    assert_eq!((code, error.as_str()), (Some(0), ""));
-    let text = rankfold("draw ring --ranks 64").output().unwrap();
-    assert!(text.status.success(), "text has no such limit");
-}
-
-#[test]
 fn what_is_explained_as_json_is_what_is_explained_as_text() {
     let line = "explain all_reduce --ranks 5 --bytes 8,64Ki --bind none --tuning tuned.txt";
     let plain = text(rankfold(line).output().unwrap().stdout);
@@ -334,40 +311,6 @@ fn every_form_of_a_topology_reads_back() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_found_before_the_work() {
-    // The folder is checked before the topology, so of two mistakes this one is reported.
-    let (code, error) = said(&mut rankfold("topology chian -o /no/such/folder/x"));
-    assert_eq!(code, Some(2));
-    assert!(error.starts_with("error: cannot write /no/such/folder/x: "));
-}
-
-#[test]
-fn a_file_keeps_what_it_has_until_there_is_something_new() {
-    let (old, new) = (fresh("old.txt"), fresh("new.txt"));
-    fs::write(&old, "a long line that was there before\n").unwrap();
-    for file in [&old, &new] {
-        let (code, _) = said(rankfold("topology chian -o").arg(file));
-        assert_eq!(code, Some(2));
-    }
-    assert_eq!(
-        fs::read_to_string(&old).unwrap(),
-        "a long line that was there before\n"
-    );
-    assert!(!new.exists());
-    assert!(
-        rankfold("topology chain --ranks 2 -o")
-            .arg(&old)
-            .status()
-            .unwrap()
-            .success()
-    );
-    assert_eq!(
-        fs::read_to_string(&old).unwrap(),
-        "ranks 2\nroot 0\n1 0 0\n"
-    );
-}
-
-#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let mut child = rankfold("topology chain --ranks 100000")
         .stdout(Stdio::piped())
@@ -430,158 +373,4 @@ fn every_shell_gets_its_completions_and_every_command_its_page() {
     assert!(page("man").contains(".TH rankfold 1") && page("man").contains("simulate"));
     assert!(page("man bench").contains(".TH rankfold-bench 1"));
     assert!(page("man bench").contains("rankfold bench broadcast send"));
-}
-
-/// Returns whether there are two CPUs to measure between.
-fn has_two_cpus() -> bool {
-    std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1)
-}
-
-#[test]
-fn latencies_are_the_same_in_every_form_and_in_both_directions() {
-    if !has_two_cpus() {
-        return;
-    }
-    let picture = fresh("latency.svg");
-    let mut measure =
-        rankfold("latency --ways raw,slot --time 0.001 --passes 1 --format json --plot");
-    let output = measure.arg(&picture).output().unwrap();
-    assert!(output.status.success(), "{}", text(output.stderr));
-    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(value["schema"], "rankfold.latency/1");
-    let count = value["cpus"].as_array().unwrap().len();
-    for table in value["tables"].as_array().unwrap() {
-        for (a, b) in (0..count).flat_map(|a| (0..count).map(move |b| (a, b))) {
-            let ns = &table["ns"];
-            assert_eq!(ns[a][b], ns[b][a]);
-            assert_eq!(ns[a][b].as_f64().is_some_and(|ns| ns > 0.0), a != b);
-        }
-    }
-    assert!(fs::read_to_string(&picture).unwrap().starts_with("<svg"));
-    let output = rankfold("latency --ways mailbox --time 0.001 --passes 1 --format csv").output();
-    let csv = text(output.unwrap().stdout);
-    assert_eq!(csv.lines().next(), Some("way,cpu_a,cpu_b,ns,min_ns"));
-    assert_eq!(csv.lines().count(), 1 + count * (count - 1) / 2);
-}
-
-#[test]
-fn a_report_is_drawn_from_a_run_that_another_machine_has_written() {
-    let page = fresh("report.html");
-    let output = rankfold("report --from before.json -o")
-        .arg(&page)
-        .output()
-        .unwrap();
-    assert!(output.status.success(), "{}", text(output.stderr));
-    let html = fs::read_to_string(&page).unwrap();
-    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
-    for id in [
-        "machine", "latency", "scaling", "roofline", "model", "choices", "noise", "about",
-    ] {
-        assert!(html.contains(&format!("<section id=\"{id}\">")), "{id}");
-    }
-    assert!(!html.contains("<script") && !html.contains("NaN") && !html.contains("src="));
-}
-
-#[test]
-fn costs_are_those_that_the_simulator_takes_on_the_machine_of_the_formulas() {
-    let machine = "--ranks 8 --bytes 1Ki,64Ki --alpha 300 --beta 0.5 --gamma 2 --format json";
-    let time = |line: &str| -> Vec<f64> {
-        let output = rankfold(&format!("{line} {machine}")).output().unwrap();
-        let lines = text(output.stdout);
-        let value = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-        let time = |line| value(line)["time_us"].as_f64().unwrap();
-        lines.lines().map(time).collect()
-    };
-    for algorithm in [
-        "exchange",
-        "halving",
-        "hybrid:1",
-        "ring",
-        "chain:segments=16",
-    ] {
-        let closed = time(&format!("cost --algorithm {algorithm}"));
-        let simulated = time(&format!("simulate {algorithm}"));
-        assert_eq!(closed.len(), 2, "{algorithm}");
-        for (a, b) in closed.iter().zip(&simulated) {
-            assert!((a / b - 1.0).abs() < 1e-3, "{algorithm}: {a} and {b}");
-        }
-    }
-}
-
-#[test]
-fn the_best_segments_and_stages_are_no_slower_than_any_other() {
-    let times = |over: &str| -> Vec<(String, f64)> {
-        let line = format!("cost all_reduce --ranks 16 --bytes 64Ki {over} --format json");
-        let lines = text(rankfold(&line).output().unwrap().stdout);
-        let value = |line: &str| serde_json::from_str::<serde_json::Value>(line).unwrap();
-        let one = |line| {
-            let value = value(line);
-            (
-                value["algorithm"].to_string(),
-                value["time_us"].as_f64().unwrap(),
-            )
-        };
-        lines.lines().map(one).collect()
-    };
-    for (family, over) in [("chain:segments", "segments"), ("hybrid", "stages")] {
-        let family = family
-            .replace("segments", "segments=")
-            .replace("hybrid", "hybrid:");
-        let best = times(&format!("--algorithm {family}best"));
-        let all = times(&format!("--algorithm {family}best --over {over}"));
-        assert!(best.len() == 1 && all.len() > 4, "{best:?} {all:?}");
-        assert!(
-            all.iter().all(|one| one.1 >= best[0].1 * (1.0 - 1e-9)),
-            "{best:?} {all:?}"
-        );
-    }
-}
-
-#[test]
-fn costs_and_simulations_are_drawn_with_their_crossovers() {
-    for line in [
-        "cost all_reduce --ranks 64",
-        "cost all_reduce --ranks 2..64 --bytes 1Ki",
-        "cost broadcast --efficiency 0.8 --ranks 2,8,32",
-        "simulate exchange halving --bytes 8..1Mi --ranks 8",
-        "simulate hybrid:1 --bytes 64Ki --ranks 16 --over stages",
-    ] {
-        let file = format!("{}/cost.svg", env!("CARGO_TARGET_TMPDIR"));
-        let output = rankfold(&format!("{line} --plot {file}")).output().unwrap();
-        assert!(output.status.success(), "{line}: {}", text(output.stderr));
-        let svg = std::fs::read_to_string(&file).unwrap();
-        assert!(svg.starts_with("<svg") && svg.contains("</svg>"), "{line}");
-        let is_crossed = line.starts_with("simulate exchange") || line.ends_with("--ranks 64");
-        assert!(!is_crossed || svg.contains("exchange | "), "{line}");
-    }
-}
-
-#[test]
-fn costs_that_make_no_sense_are_one_clear_line() {
-    for (line, says) in [
-        (
-            "cost all_reduce --efficiency 2",
-            "--efficiency: 2 is not between 0 and 1",
-        ),
-        (
-            "cost gather --efficiency 0.5",
-            "there is no program around gather",
-        ),
-        (
-            "cost all_reduce --algorithm cells",
-            "no closed form of all_reduce",
-        ),
-        (
-            "cost all_reduce --algorithm halvign",
-            "did you mean `halving`?",
-        ),
-        ("cost all_reduce --bytes 7", "no whole number of elements"),
-    ] {
-        let output = rankfold(line).output().unwrap();
-        let errors = text(output.stderr);
-        assert!(
-            output.status.code() == Some(2) && errors.contains(says),
-            "{line}: {errors}"
-        );
-    }
 }

@@ -4,7 +4,11 @@
 //! `RANKFOLD_GOLDEN=write cargo test --test draw` rewrites the golden files.
 
 mod common;
+#[path = "draw/looks.rs"]
+mod looks;
 mod page;
+#[path = "draw/texts.rs"]
+mod texts;
 mod zoo;
 
 use std::collections::BTreeSet;
@@ -13,12 +17,12 @@ use std::fs;
 use common::families;
 use page::Page;
 use rankfold::collective::{
-    Algorithm, BruckAllGather, Call, Collective, ExclusiveScan, RingReduceScatter,
-    halving_all_reduce, simple_exchange,
+    Algorithm, Call, Collective, RingReduceScatter, halving_all_reduce, simple_exchange,
 };
 use rankfold::draw::{self, Drawing, TooLarge};
-use rankfold::schedule::{Clash, Combine, FoldAlong, Lengths, Region, Schedule, Step, Transfer};
-use rankfold::topology::{Circle, Shift, Topology};
+use rankfold::schedule::{Clash, Combine, Lengths, Region, Schedule, Step, Transfer};
+use rankfold::topology::Topology;
+use texts::tabled;
 use zoo::{own_steps, tree, zoo};
 
 const WORLDS: [usize; 7] = [1, 2, 3, 5, 8, 13, 32];
@@ -125,136 +129,6 @@ fn every_edge_of_a_tree_is_drawn_once_with_its_step() {
             let meant: Vec<Arrow> = topology.triples().map(|t| (t.from, t.step, t.to)).collect();
             assert_eq!(drawn, meant, "{topology:?}");
         }
-    }
-}
-
-/// Returns the edges of a tree in text, as (from, step, to): the rank above is the last one with less indentation.
-fn outlined(text: &str) -> Vec<Arrow> {
-    let mut above: Vec<(usize, usize)> = Vec::new();
-    let mut edges = Vec::new();
-    for line in text.lines().skip(1) {
-        let depth = line.chars().take_while(|c| !c.is_ascii_digit()).count();
-        let words = line.trim_start_matches(['│', '├', '└', ' ', '─']);
-        let numbers: Vec<usize> = (words.split(['─', ' ']).filter(|word| !word.is_empty()))
-            .map(|word| word.parse().unwrap())
-            .collect();
-        above.retain(|&(other, _)| other < depth);
-        match numbers[..] {
-            [rank] => above.push((0, rank)),
-            [step, rank] => {
-                edges.push((rank, step, above.last().unwrap().1));
-                above.push((depth, rank));
-            }
-            _ => panic!("{line}"),
-        }
-    }
-    edges
-}
-
-/// An edge of a tree of nodes: the ranks of a node, the weight, the process, and the ranks of the node above.
-type NodeArrow = (String, usize, usize, String);
-
-/// Returns the edges of a tree of nodes in text.
-fn nodes_outlined(text: &str) -> Vec<NodeArrow> {
-    let mut above: Vec<(usize, String)> = Vec::new();
-    let mut edges = Vec::new();
-    for line in text.lines().skip(1) {
-        let is_word = |c: char| c.is_ascii_digit() || c == '{';
-        let depth = line.chars().take_while(|&c| !is_word(c)).count();
-        let (label, set) = line.split_once('{').unwrap();
-        above.retain(|&(other, _)| other < depth);
-        if let Some((weight, process)) = label.split_once('→') {
-            let number = |text: &str| text.trim_matches(|c: char| !c.is_ascii_digit()).parse();
-            let (weight, process) = (number(weight).unwrap(), number(process).unwrap());
-            edges.push((set.into(), weight, process, above.last().unwrap().1.clone()));
-        }
-        above.push((depth, set.into()));
-    }
-    edges
-}
-
-#[test]
-fn the_outline_of_a_tree_of_nodes_reads_back_as_the_definition() {
-    for topology in (1..=33).flat_map(families) {
-        let formal = topology.formal();
-        let set = |node: usize| {
-            let ranks: Vec<_> = formal.nodes()[node].iter().map(usize::to_string).collect();
-            format!("{}}}", ranks.join(","))
-        };
-        let edges = formal.edges();
-        let mut meant: Vec<NodeArrow> = edges
-            .map(|e| (set(e.from), e.step, e.process.unwrap(), set(e.into)))
-            .collect();
-        let mut read = nodes_outlined(draw::nodes(&formal).unwrap().text());
-        read.sort();
-        meant.sort();
-        assert_eq!(read, meant, "{topology:?}");
-    }
-}
-
-#[test]
-fn the_outline_of_a_tree_reads_back_as_the_tree() {
-    for topology in (1..=33).flat_map(families) {
-        let mut read = outlined(draw::tree(&topology).unwrap().text());
-        read.sort_unstable();
-        let meant: Vec<Arrow> = topology.triples().map(|t| (t.from, t.step, t.to)).collect();
-        assert_eq!(read, meant, "{topology:?}");
-    }
-}
-
-/// Returns the sends of a table, as (step, from, to): the cells under the head of the step.
-fn tabled(text: &str) -> Vec<Arrow> {
-    let mut sends = Vec::new();
-    let (mut columns, mut rank) = (Vec::new(), 0);
-    for line in text
-        .lines()
-        .skip(1)
-        .take_while(|line| !line.contains("a..b"))
-    {
-        let letters: Vec<char> = line.chars().collect();
-        if line.trim_start().starts_with("rank") {
-            let starts = line.match_indices("step ");
-            columns = starts
-                .map(|(at, _)| {
-                    (
-                        at,
-                        line[at + 5..].split(' ').next().unwrap().parse().unwrap(),
-                    )
-                })
-                .collect();
-            continue;
-        }
-        let name: String = letters.iter().take(4).collect();
-        rank = name.trim().parse().unwrap_or(rank);
-        for &(column, step) in &columns {
-            let rest: String = letters.iter().skip(column).collect();
-            if let Some(peer) = rest.strip_prefix('→') {
-                sends.push((step, rank, peer.split(' ').next().unwrap().parse().unwrap()));
-            }
-        }
-    }
-    sends
-}
-
-#[test]
-fn the_table_of_a_schedule_has_every_send_in_its_row_and_column() {
-    for (name, schedule, drawing) in drawings() {
-        let mut read = tabled(drawing.text());
-        read.sort_unstable();
-        assert_eq!(read, messages(&schedule), "{name}");
-    }
-}
-
-#[test]
-fn tables_fit_into_a_terminal() {
-    for exhibit in zoo(8, 64) {
-        let drawing = space_time(&exhibit.schedule);
-        let widest = drawing
-            .text()
-            .lines()
-            .map(|line| line.chars().count())
-            .max();
-        assert!(widest <= Some(100), "{}:\n{}", exhibit.name, drawing.text());
     }
 }
 
@@ -462,57 +336,6 @@ fn golden(file: &str, text: &str) {
     }
     let want = fs::read_to_string(&path).unwrap_or_default();
     assert!(text == want, "{file} is now:\n{text}\nand was:\n{want}");
-}
-
-#[test]
-fn trees_look_as_they_did() {
-    for (name, p) in [
-        ("binomial", 8),
-        ("fibonacci", 13),
-        ("flat", 12),
-        ("k-ary:2", 1),
-    ] {
-        let drawing = draw::tree(&Topology::by_name(name, p).unwrap()).unwrap();
-        golden(
-            &format!("tree-{}-{p}.txt", name.replace(':', "")),
-            drawing.text(),
-        );
-    }
-    let worked = Topology::from_text("1 0 0\n2 0 0\n4 0 3\n5 0 3\n7 0 6\n3 1 0\n6 1 0").unwrap();
-    let drawing = draw::tree(&worked).unwrap();
-    golden("tree-custom-8.txt", drawing.text());
-    golden("tree-custom-8.svg", &drawing.svg());
-}
-
-#[test]
-fn schedules_look_as_they_did() {
-    let chain = own_steps("chain", 8, 64).pipelined(4, 1);
-    let barrier = FoldAlong::new(Circle::new(5), 0);
-    let schedules: [(&str, &dyn Schedule); 7] = [
-        ("halving-8", &halving_all_reduce(8, 64)),
-        ("ring-8", &RingReduceScatter::new(8, 64)),
-        ("pipelined-chain-8", &chain),
-        ("bruck-5", &BruckAllGather::new(5, 10)),
-        ("scan-8", &FoldAlong::new(Shift::new(8), 64)),
-        ("exclusive-scan-5", &ExclusiveScan::new(5, 10)),
-        ("barrier-5", &barrier),
-    ];
-    for (name, schedule) in schedules {
-        let drawing = draw::space_time(name, schedule).unwrap();
-        golden(&format!("{name}.txt"), drawing.text());
-    }
-    let scan = draw::space_time("scan", &FoldAlong::new(Shift::new(3), 6)).unwrap();
-    golden("scan-3.svg", &scan.svg());
-}
-
-#[test]
-fn pairs_of_schedules_look_as_they_did() {
-    let (exchange, halving) = (simple_exchange(8, 64), halving_all_reduce(8, 64));
-    let drawing = draw::beside(("exchange", &exchange), ("halving", &halving)).unwrap();
-    golden("exchange-beside-halving-8.txt", drawing.text());
-    let few = RingReduceScatter::new(3, 6);
-    let drawing = draw::beside(("five ranks", &simple_exchange(5, 6)), ("three", &few)).unwrap();
-    golden("five-beside-three.txt", drawing.text());
 }
 
 #[test]

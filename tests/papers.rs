@@ -162,8 +162,11 @@ fn every_public_name_of_the_page_exists() {
 fn every_test_of_the_page_exists() {
     for row in rows().into_iter().chain(slips()) {
         for test in &row.tests {
-            let (file, name) = test.split_once("::").unwrap();
-            let path = root().join("tests").join(file).with_extension("rs");
+            let (file, name) = test.rsplit_once("::").unwrap();
+            let path = root()
+                .join("tests")
+                .join(file.replace("::", "/"))
+                .with_extension("rs");
             let code = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{test}: {error}"));
             assert!(code.contains(&format!("fn {name}(")), "{test}");
         }

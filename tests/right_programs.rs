@@ -4,15 +4,19 @@
 //! `RANKFOLD_CASES` and `RANKFOLD_SEED` set how many random programs run, and the first seed.
 
 mod channels;
+#[path = "right_programs/endings.rs"]
+mod endings;
+#[path = "right_programs/patience.rs"]
+mod patience;
 mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
 
 use rankfold::partitioned::{RecvParts, SendParts};
 use rankfold::topology::Topology;
-use rankfold::{Comm, ErrorKind, Order, Rank, Result, Source, Tag, World, op};
-use support::random::{Calls, Kinds, draw};
+use rankfold::{Comm, Order, Rank, Result, Source, Tag, World, op};
+use support::random::{Calls, Kinds};
+use support::random_draft::draw;
 use support::{guarded, scale, setting};
 
 /// Runs `program` from the smallest meaningful world to 9 ranks, checked and not.
@@ -163,70 +167,6 @@ fn compute() -> u64 {
 }
 
 #[test]
-fn all_wait_long_for_one_that_computes() {
-    stays_silent(2, |comm| {
-        let mut data = [0];
-        if comm.rank() + 1 == comm.size() {
-            data[0] = compute();
-        }
-        comm.broadcast(comm.size() - 1, &mut data)?;
-        assert_ne!(data[0], 0);
-        Ok(())
-    });
-}
-
-#[test]
-fn a_chain_of_waits_that_ends_at_one_that_computes() {
-    stays_silent(2, |comm| {
-        if comm.rank() + 1 == comm.size() {
-            compute();
-        } else {
-            comm.recv::<u8>(comm.rank() + 1, 0)?;
-        }
-        match comm.rank() {
-            0 => Ok(()),
-            rank => comm.send(rank - 1, 0, &[0u8]),
-        }
-    });
-}
-
-#[test]
-fn a_wildcard_waits_for_one_that_computes_while_all_others_wait_for_the_wildcard() {
-    stays_silent(2, |comm| match comm.rank() {
-        0 => {
-            comm.recv::<u8>(Source::Any, 1)?;
-            (1..comm.size()).try_for_each(|to| comm.send(to, 2, &[0u8]))
-        }
-        1 => {
-            compute();
-            comm.send(0, 1, &[0u8])?;
-            comm.recv::<u8>(0, 2).map(|_| ())
-        }
-        _ => comm.recv::<u8>(0, 2).map(|_| ()),
-    });
-}
-
-#[test]
-fn a_ping_pong_while_all_others_are_parked() {
-    stays_silent(2, |comm| {
-        for turn in 0..300u32 {
-            match comm.rank() {
-                0 => {
-                    comm.send(1, turn, &[turn])?;
-                    comm.recv::<u32>(1, turn)?;
-                }
-                1 => {
-                    comm.recv::<u32>(0, turn)?;
-                    comm.send(0, turn, &[turn])?;
-                }
-                _ => {}
-            }
-        }
-        comm.barrier()
-    });
-}
-
-#[test]
 fn a_storm_of_barriers() {
     stays_silent(1, |comm| (0..500).try_for_each(|_| comm.barrier()));
 }
@@ -264,43 +204,6 @@ fn many_tags_received_from_the_last_to_the_first() {
             assert_eq!(comm.recv::<u32>(left(comm), tag as u32)?.0, [tag as u32]);
         }
         Ok(())
-    });
-}
-
-#[test]
-fn ranks_that_poll_with_a_deadline() {
-    stays_silent(2, |comm| {
-        if comm.rank() == 0 {
-            compute();
-            return (1..comm.size()).try_for_each(|to| comm.send(to, 0, &[7u8]));
-        }
-        loop {
-            match comm.recv_timeout::<u8>(0, 0, Duration::from_micros(300)) {
-                Ok(_) => return Ok(()),
-                Err(error) if matches!(error.kind(), ErrorKind::TimedOut { .. }) => {}
-                Err(error) => return Err(error),
-            }
-        }
-    });
-}
-
-#[test]
-fn a_deadline_breaks_what_would_be_a_cycle() {
-    stays_silent(2, |comm| {
-        if comm.rank() > 0 {
-            comm.recv::<u8>(comm.rank() - 1, 0)?;
-        } else {
-            let last = comm.size() - 1;
-            let late = comm
-                .recv_timeout::<u8>(last, 0, Duration::from_millis(3))
-                .unwrap_err();
-            assert!(matches!(late.kind(), ErrorKind::TimedOut { .. }), "{late}");
-        }
-        comm.send(right(comm), 0, &[0u8])?;
-        match comm.rank() {
-            0 => comm.recv::<u8>(comm.size() - 1, 0).map(|_| ()),
-            _ => Ok(()),
-        }
     });
 }
 
@@ -401,89 +304,6 @@ fn messages_between_collectives_arrive_before_during_and_after_them() {
         assert_eq!(comm.recv::<u64>(left(comm), 2)?.0, data);
         comm.recv::<u64>(left(comm), 1).map(|_| ())
     });
-}
-
-#[test]
-fn ranks_that_end_without_a_word_while_others_go_on() {
-    stays_silent(3, |comm| match comm.rank() {
-        0 => comm.sendrecv(1, 0, &[1u8], 1, 0).map(|_| ()),
-        1 => {
-            compute();
-            comm.sendrecv(0, 0, &[1u8], 0, 0).map(|_| ())
-        }
-        _ => Ok(()),
-    });
-}
-
-#[test]
-fn a_wildcard_whose_only_sender_was_parked_itself() {
-    stays_silent(3, |comm| match comm.rank() {
-        0 => comm.recv::<u8>(Source::Any, Tag::Any).map(|_| ()),
-        rank if rank + 1 == comm.size() => {
-            compute();
-            comm.send(rank - 1, 0, &[0u8])
-        }
-        rank => {
-            comm.recv::<u8>(rank + 1, 0)?;
-            comm.send(rank - 1, 0, &[0u8])
-        }
-    });
-}
-
-#[test]
-fn probes_by_everybody_of_everybody() {
-    stays_silent(1, |comm| {
-        for to in 0..comm.size() {
-            comm.send(to, 0, &vec![0u16; to + LONG])?;
-        }
-        for _ in 0..comm.size() {
-            let found = comm.probe(Source::Any, Tag::Any)?;
-            assert_eq!(found.count, comm.rank() + LONG);
-            comm.discard(found.source, found.tag)?;
-        }
-        Ok(())
-    });
-}
-
-#[test]
-fn values_on_a_round_trip() {
-    stays_silent(1, |comm| {
-        let mut bag = vec![comm.rank().to_string()];
-        for _ in 0..comm.size() {
-            comm.send_value(right(comm), 0, bag)?;
-            bag = comm.recv_value::<Vec<String>>(left(comm), 0)?.0;
-        }
-        assert_eq!(bag, [comm.rank().to_string()]);
-        Ok(())
-    });
-}
-
-#[test]
-fn survivors_of_nothing_are_all() {
-    stays_silent(1, |comm| {
-        let mut data = [1usize];
-        let tree = Topology::binomial(comm.size());
-        let who = comm.reduce_over(&tree, &mut data, op::Sum).survivors()?;
-        assert!(who.is_none_or(|who| who.missing.is_empty() && data[0] == comm.size()));
-        Ok(())
-    });
-}
-
-/// The sender is often preempted between its post and its next action.
-#[test]
-fn receivers_that_end_as_soon_as_they_have_their_message() {
-    let team = World::new(6).start().expect("threads");
-    for turn in 0..2000 {
-        let run = || {
-            team.run(|comm| {
-                if comm.rank().is_multiple_of(2) {
-                    return comm.send(comm.rank() + 1, 0, &[turn]);
-                }
-                comm.recv::<i32>(comm.rank() - 1, 0).map(|_| ())
-            })
-        };
-        guarded(&|| format!("turn {turn}"), run).expect("every message is received");
-    }
 }
 
 #[test]

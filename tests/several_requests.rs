@@ -2,17 +2,15 @@
 //! kinds are completed together, and what fails leaves the others as documented.
 
 mod channels;
+#[path = "several_requests/endings.rs"]
+mod endings;
+#[path = "several_requests/functions.rs"]
+mod functions;
 mod support;
 
-use std::cell::RefCell;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-
 use rankfold::testing::Explore;
-use rankfold::{
-    Buffering, Comm, ErrorKind, Outcome, Rank, Request, Result, Source, Status, World, WorldError,
-};
-use support::{guarded, scale};
+use rankfold::{Buffering, Comm, ErrorKind, Outcome, Rank, Request, Result, Source, Status, World};
+use support::guarded;
 
 const BUFFERINGS: [Buffering; 3] = [Buffering::Zero, Buffering::Bytes(100), Buffering::Unbounded];
 
@@ -248,23 +246,6 @@ fn a_message_that_does_not_fit_ends_its_own_request_only() {
 }
 
 #[test]
-fn requests_of_a_revoked_communicator_are_over_and_others_stay() {
-    World::new(1)
-        .strict()
-        .run(|comm| {
-            let twin = comm.dup()?;
-            let mut both = [twin.irecv::<u8>(0, 0)?, comm.irecv::<u8>(0, 0)?];
-            twin.shrink()?;
-            assert!(Request::test_any(&mut both).is_err());
-            assert!(Request::test_any(&mut both)?.is_none());
-            comm.send(0, 0, &[1u8])?;
-            assert_eq!(Request::test_any(&mut both)?.unwrap().0, 1);
-            Ok(())
-        })
-        .unwrap();
-}
-
-#[test]
 fn what_any_of_several_takes_first_is_explored_in_every_order() {
     for some in [false, true] {
         let orders = std::sync::Mutex::new(std::collections::BTreeSet::new());
@@ -288,92 +269,6 @@ fn what_any_of_several_takes_first_is_explored_in_every_order() {
         assert!(explored.complete, "{explored:?}");
         assert_eq!(orders.lock().unwrap().len(), 6);
     }
-}
-
-// ── requests that outlive what they were made from ──
-
-/// The destructors of a thread's variables run after the rank's function.
-struct Kept(Vec<Request<'static, Received>>);
-
-thread_local! {
-    static KEPT: RefCell<Kept> = const { RefCell::new(Kept(Vec::new())) };
-}
-
-#[test]
-fn a_request_outlives_its_communicator() {
-    succeeds(3, |comm| {
-        let (right, left) = ((comm.rank() + 1) % 3, (comm.rank() + 2) % 3);
-        let twin = comm.dup()?;
-        let coming = twin.irecv::<usize>(left, 0)?;
-        let moved = twin.irecv_value::<String>(left, 1)?;
-        let sent = twin.issend(right, 0, vec![comm.rank()])?;
-        let value = twin.isend_value(right, 1, comm.rank().to_string())?;
-        drop(twin);
-        comm.barrier()?;
-        let (got, status) = coming.wait()?;
-        assert_eq!((got, status.source), (vec![left], left));
-        assert_eq!(moved.wait()?.0, left.to_string());
-        assert_eq!(sent.wait()?, [comm.rank()]);
-        value.wait()
-    });
-}
-
-#[test]
-fn a_request_of_a_rank_that_has_ended_is_over() {
-    let seats = World::connect(1);
-    let comm = seats.take(0).unwrap().enter();
-    let twin = comm.dup().unwrap();
-    let mut coming = comm.irecv::<usize>(0, 0).unwrap();
-    let never = comm.irecv::<usize>(0, 0).unwrap();
-    comm.send(0, 0, &[5usize]).unwrap();
-    drop(comm);
-    assert_eq!(coming.test().unwrap().unwrap().0, [5]); // the rank still has a communicator
-    drop(twin);
-    assert!(never.is_done());
-    let error = never.wait().unwrap_err();
-    assert!(matches!(error.kind(), ErrorKind::Usage(_)), "{error}");
-}
-
-#[test]
-fn requests_left_in_a_thread_s_variables_hang_no_rank_and_end_with_it() {
-    for round in 0..3 {
-        let case = || format!("round {round}");
-        let report = guarded(&case, || {
-            World::new(2).run_each(|comm| {
-                let never = comm.irecv::<usize>(1 - comm.rank(), 0)?;
-                KEPT.with(|kept| kept.borrow_mut().0.push(never));
-                match comm.rank() {
-                    0 => Ok(()),
-                    _ => comm.recv::<u8>(0, 1).map(drop), // rank 0 has returned
-                }
-            })
-        });
-        assert!(matches!(report.outcomes[0], Outcome::Returned(())));
-        let error = report.outcomes[1].error().unwrap();
-        assert_eq!(error.culprit(), Some(0), "{error}");
-    }
-}
-
-#[test]
-fn a_request_of_an_earlier_run_is_over_in_the_next() {
-    let team = World::new(2).start().unwrap();
-    for run in 0..4 {
-        let result = team.run(|comm| {
-            let left = KEPT.with(|kept| std::mem::take(&mut kept.borrow_mut().0));
-            assert_eq!(left.len(), run.min(1));
-            for one in left {
-                assert!(one.wait().is_err(), "its run has ended");
-            }
-            let never = comm.irecv::<usize>(1 - comm.rank(), 0)?;
-            KEPT.with(|kept| kept.borrow_mut().0.push(never));
-            comm.send(1 - comm.rank(), 1, &[run])?;
-            assert_eq!(comm.recv::<usize>(1 - comm.rank(), 1)?.0, [run]);
-            comm.barrier()
-        });
-        result.unwrap();
-    }
-    // Rank 0 of a team runs on this thread.
-    KEPT.with(|kept| kept.borrow_mut().0.clear());
 }
 
 // ── requests of different kinds ──
@@ -426,117 +321,6 @@ fn requests_of_different_kinds_are_completed_together() {
         assert_eq!(halo, [1.0, 2.0]);
         Ok(())
     });
-}
-
-#[test]
-fn a_mapped_request_is_the_same_request() {
-    World::new(1)
-        .strict()
-        .run(|comm| {
-            let never = comm
-                .irecv::<u8>(0, 0)?
-                .map(|_| panic!("it never completes"));
-            assert!(never.cancel()?);
-            let wrong = comm.irecv::<u8>(0, 0)?.map(|_| panic!("it does not fit"));
-            comm.send(0, 0, &[1u32])?;
-            let error = wrong.wait().unwrap_err();
-            assert!(matches!(error.kind(), ErrorKind::WrongType { .. }));
-            let mut fits = comm.irecv::<u32>(0, 0)?.map(|(got, _)| got[0] + 1);
-            assert_eq!(fits.test()?, Some(2));
-            let over = fits.map(|number| number + 1);
-            assert!(over.is_done());
-            assert!(matches!(
-                over.wait().unwrap_err().kind(),
-                ErrorKind::Usage(_)
-            ));
-            Ok(())
-        })
-        .unwrap();
-    let error = World::new(1).strict().run(|comm| {
-        drop(comm.irecv::<u8>(0, 3)?.map(|_| ()));
-        Ok(())
-    });
-    let Err(WorldError::Unfinished(unfinished)) = error else {
-        panic!("{error:?}")
-    };
-    assert_eq!(unfinished.len(), 1);
-    assert_eq!(unfinished[0].call, "irecv(from 0, tag 3)");
-}
-
-#[test]
-fn a_function_that_panics_or_calls_ends_as_an_operator_does() {
-    let report = guarded(&|| "a panic in map".into(), || {
-        World::new(2).run_each(|comm| {
-            if comm.rank() == 1 {
-                return comm.recv::<u8>(0, 1).map(drop);
-            }
-            let coming = comm.irecv::<u8>(0, 0)?.map(|_| panic!("of its own"));
-            comm.send(0, 0, &[0u8])?;
-            coming.wait()
-        })
-    });
-    let error = report.into_result().unwrap_err();
-    assert!(
-        matches!(error, WorldError::Panicked { rank: 0, .. }),
-        "{error}"
-    );
-    World::new(1)
-        .run(|comm| {
-            let coming = comm.irecv::<u8>(0, 0)?.map(|_| comm.send(0, 1, &[0u8]));
-            comm.send(0, 0, &[0u8])?;
-            let refused = coming.wait()?.unwrap_err();
-            assert!(matches!(refused.kind(), ErrorKind::Usage(_)), "{refused}");
-            assert!(comm.iprobe(0, 1)?.is_none());
-            comm.send(0, 1, &[0u8])?; // calls are allowed again
-            comm.discard(0, 1).map(drop)
-        })
-        .unwrap();
-}
-
-/// What a rank sent before it returned is there, although it was not when the requests were first looked at, and another
-/// request stays open for long.
-#[test]
-fn a_rank_that_sent_and_returned_is_not_missed_while_another_request_is_open() {
-    for round in 0..(2000.0 * scale()) as usize {
-        let polls = AtomicUsize::new(0);
-        let report = guarded(&|| format!("round {round}"), || {
-            World::new(3).run_each(|comm| match comm.rank() {
-                0 => {
-                    let mut both = [comm.irecv::<u8>(1, 0)?, comm.irecv::<u8>(2, 0)?];
-                    while Request::test_all(&mut both)?.is_none() {
-                        polls.fetch_add(1, Ordering::Relaxed);
-                    }
-                    Ok(())
-                }
-                1 => {
-                    (0..round * 7919 % 3000).for_each(|_| std::hint::spin_loop());
-                    comm.send(0, 0, &[1u8])
-                }
-                _ => {
-                    while polls.load(Ordering::Relaxed) <= 1000 {
-                        thread::yield_now();
-                    }
-                    comm.send(0, 0, &[2u8])
-                }
-            })
-        });
-        let done = report.into_result();
-        done.unwrap_or_else(|error| panic!("round {round}: {error}"));
-    }
-}
-
-/// Inside an operator nothing may wait for the scheduler, which waits for this rank.
-#[test]
-fn a_look_at_a_request_inside_an_operator_does_not_wait() {
-    for length in [3, 5000] {
-        succeeds(3, |comm| {
-            let coming = comm.irecv::<u8>(0, 3)?;
-            let mut v = vec![1u64; length];
-            comm.all_reduce(&mut v, |a: u64, b: u64| a + b + u64::from(coming.is_done()))?;
-            assert!(v.iter().all(|sum| *sum == 3));
-            coming.cancel().map(drop)
-        });
-    }
 }
 
 #[test]

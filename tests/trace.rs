@@ -14,7 +14,8 @@ use rankfold::collective::Algorithm;
 use rankfold::topology::TreeName;
 use rankfold::{Comm, Report, Result, Source, Tag, Trace, World, op};
 use serde_json::Value;
-use support::random::{Calls, Kinds, draw};
+use support::random::{Calls, Kinds};
+use support::random_draft::draw;
 
 /// Returns the trace of a right program.
 fn traced(ranks: usize, program: impl Fn(&Comm) -> Result<()> + Sync) -> Trace {

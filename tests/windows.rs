@@ -3,14 +3,17 @@
 //!
 //! `RANKFOLD_CASES` and `RANKFOLD_SEED` set how many random programs run, and the first seed.
 
+#[path = "windows/atomics.rs"]
+mod atomics;
 mod common;
+#[path = "windows/locks.rs"]
+mod locks;
 mod support;
 
 use std::fmt::Debug;
 
-use common::{Map, TOKEN, await_signal, compose, scaled, signal};
-use rankfold::window::AtomicElement;
-use rankfold::{AtomicWindow, Comm, Error, Rank, Result, Window, World, op};
+use common::{Map, compose, scaled};
+use rankfold::{Comm, Error, Rank, Result, Window, World, op};
 use support::sweep::FAULTS;
 use support::{Random, guarded, setting};
 
@@ -279,108 +282,6 @@ fn a_random_program_in_which_a_rank_dies_ends_for_all_with_its_name() {
     }
 }
 
-// ── locks ──
-
-#[test]
-fn an_exclusive_lock_keeps_all_others_out() {
-    let each = scaled(300);
-    for ranks in SIZES {
-        let each = each / ranks + 2;
-        let case = || format!("{ranks} ranks");
-        let sums = guarded(&case, || {
-            World::new(ranks).run(|comm| {
-                // Two numbers that are the same whenever no rank writes between them.
-                let win = comm.window(vec![0u64; 2])?;
-                for turn in 0..each {
-                    let target = turn % comm.size();
-                    if turn % 3 == 0 {
-                        let part = win.lock_shared(target)?;
-                        assert_eq!(part[0], part[1]);
-                    }
-                    let mut part = win.lock_exclusive(target)?;
-                    part[0] += 1;
-                    std::hint::black_box(&mut part);
-                    part[1] += 1;
-                    assert_eq!(part[0], part[1]);
-                }
-                comm.barrier()?;
-                let all = win.lock_all()?;
-                Ok(all.iter().map(|part| part[0]).sum::<u64>())
-            })
-        });
-        assert_eq!(sums.unwrap(), vec![(ranks * each) as u64; ranks]);
-    }
-}
-
-#[test]
-fn readers_hold_one_part_at_the_same_time() {
-    let report = guarded(&|| "readers".into(), || {
-        World::new(5).run(|comm| {
-            let win = comm.window(vec![comm.rank(); 3])?;
-            let part = win.lock_shared(2)?;
-            // All ranks hold it here.
-            comm.barrier()?;
-            assert_eq!(*part, [2; 3]);
-            comm.barrier()
-        })
-    });
-    report.unwrap();
-}
-
-#[test]
-fn a_writer_gets_the_lock_between_readers_that_never_stop_reading() {
-    let report = guarded(&|| "readers that poll".into(), || {
-        World::new(6).run(|comm| {
-            let win = comm.window(vec![0u32])?;
-            if comm.rank() == 1 {
-                win.lock_exclusive(0)?[0] = 7;
-                return Ok(());
-            }
-            while win.lock_shared(0)?[0] == 0 {}
-            Ok(())
-        })
-    });
-    report.unwrap();
-}
-
-#[test]
-fn a_part_can_be_read_after_its_rank_has_ended() {
-    let report = guarded(&|| "a part outlives its rank".into(), || {
-        World::new(3).run(|comm| {
-            let win = comm.window(vec![comm.rank() as u8 + 1; 1000])?;
-            if comm.rank() == 1 {
-                drop(win);
-                return Ok(0);
-            }
-            comm.probe(1, TOKEN)
-                .expect_err("it sends nothing, and ends");
-            let part = win.lock_shared(1)?;
-            Ok(part.iter().map(|e| u32::from(*e)).sum())
-        })
-    });
-    assert_eq!(report.unwrap(), [2000, 0, 2000]);
-}
-
-#[test]
-fn a_lock_passes_messages_written_before_it_is_given_up() {
-    let report = guarded(&|| "locks and messages".into(), || {
-        World::new(2).run(|comm| {
-            let win = comm.window(vec![0; 4])?;
-            if comm.rank() == 0 {
-                let mut part = win.lock_exclusive(1)?;
-                signal(comm, 1)?;
-                part.fill(5);
-                return Ok(());
-            }
-            await_signal(comm, 0)?;
-            // Rank 0 has it, or has filled it.
-            assert_eq!(*win.lock_shared(1)?, [5; 4]);
-            Ok(())
-        })
-    });
-    report.unwrap();
-}
-
 // ── epochs ──
 
 #[test]
@@ -433,118 +334,4 @@ fn elements_without_size_and_parts_without_elements_are_allowed() {
             first.close()
         })
         .unwrap();
-}
-
-// ── atomics ──
-
-#[test]
-fn atomic_totals_are_exact() {
-    for ranks in SIZES {
-        let each = scaled(400) / ranks + 1;
-        let case = || format!("{ranks} ranks");
-        let results = guarded(&case, || {
-            World::new(ranks).run(|comm| {
-                let win = AtomicWindow::new(comm, vec![0u32; 3])?;
-                let mut before = Vec::new();
-                for turn in 0..each {
-                    let target = (comm.rank() + turn) % comm.size();
-                    win.accumulate(target, 0, &[1, 2], op::Sum)?;
-                    before.push(win.fetch_and_op(0, 2, 1, op::Sum)?);
-                    let mut now = win.get(target, 1)?;
-                    loop {
-                        let found = win.compare_and_swap(target, 1, now, now + 1)?;
-                        if found == now {
-                            break;
-                        }
-                        now = found;
-                    }
-                }
-                win.fence()?;
-                let mut sums = [0; 3];
-                for target in 0..comm.size() {
-                    let mut part = [0; 3];
-                    win.get_into(target, 0, &mut part)?;
-                    sums.iter_mut().zip(part).for_each(|(sum, e)| *sum += e);
-                }
-                Ok((before, sums))
-            })
-        });
-        let (before, sums): (Vec<_>, Vec<_>) = results.unwrap().into_iter().unzip();
-        let all = (ranks * each) as u32;
-        assert_eq!(sums, vec![[all, 3 * all, all]; ranks], "{ranks} ranks");
-        let mut before = before.concat();
-        before.sort_unstable();
-        assert!(before.into_iter().eq(0..all), "{ranks} ranks");
-    }
-}
-
-fn all_operations<T: AtomicElement + PartialEq + Debug>(low: T, high: T) {
-    let results = World::new(3).run(|comm| {
-        let win = AtomicWindow::new(comm, vec![low; 2 + comm.rank()])?;
-        assert_eq!((win.len(2), win.rank(), win.size()), (4, comm.rank(), 3));
-        win.fence()?;
-        if comm.rank() == 1 {
-            win.put(2, 1, &[high, high, low])?;
-            assert_eq!(win.compare_and_swap(2, 0, high, high)?, low);
-            assert_eq!(win.compare_and_swap(2, 0, low, high)?, low);
-            let mut before = [low; 2];
-            win.get_accumulate(2, 2, &[low, high], &mut before, |_, new| new)?;
-            assert_eq!(before, [high, low]);
-            assert_eq!(win.fetch_and_op(2, 1, low, op::First)?, high);
-        }
-        win.fence()?;
-        let mut all = [low; 4];
-        win.get_into(2, 0, &mut all)?;
-        assert_eq!(win.get(0, 1)?, low);
-        Ok(all)
-    });
-    assert_eq!(results.unwrap(), [[high, high, low, high]; 3]);
-}
-
-#[test]
-fn every_type_of_atomics_has_all_operations() {
-    all_operations(0u8, u8::MAX);
-    all_operations(1u16, u16::MAX);
-    all_operations(2u32, u32::MAX);
-    all_operations(3u64, u64::MAX);
-    all_operations(4usize, usize::MAX);
-    all_operations(i8::MIN, i8::MAX);
-    all_operations(i16::MIN, i16::MAX);
-    all_operations(i32::MIN, i32::MAX);
-    all_operations(i64::MIN, i64::MAX);
-    all_operations(isize::MIN, isize::MAX);
-    all_operations(false, true);
-    all_operations(-0.5f32, f32::INFINITY);
-    all_operations(f64::MIN, 1e300);
-}
-
-#[test]
-fn a_number_announces_what_was_written_before_it() {
-    let report = guarded(&|| "flag".into(), || {
-        World::new(4).run(|comm| {
-            let (data, flag) = (
-                AtomicWindow::new(comm, vec![0u64; 50])?,
-                AtomicWindow::new(comm, vec![false])?,
-            );
-            for round in 1..=scaled(50) as u64 {
-                if comm.rank() == 0 {
-                    for target in 1..comm.size() {
-                        data.put(target, 0, &[round; 50])?;
-                        flag.put(target, 0, &[true])?;
-                    }
-                } else {
-                    while !flag.get(comm.rank(), 0)? {
-                        std::thread::yield_now();
-                    }
-                    let mut got = [0; 50];
-                    data.get_into(comm.rank(), 0, &mut got)?;
-                    assert_eq!(got, [round; 50]);
-                    flag.put(comm.rank(), 0, &[false])?;
-                }
-                data.fence()?;
-            }
-            Ok(())
-        })
-    });
-    report.unwrap();
 }

@@ -22,7 +22,7 @@ pub struct Row {
     pub refused: bool,
     /// What the command prints.
     pub says: String,
-    /// The tests that hold it, as `file::test`.
+    /// The tests that hold it, as `file::test` or `file::module::test`.
     pub tests: Vec<String>,
     /// How it differs here, and why.
     pub differs: String,
@@ -102,7 +102,7 @@ every command: `RANKFOLD_BLESS=1 cargo test --features cli --test papers` writes
 
 *here*: public names below `rankfold::`. *shown by*: a command; `papers` stands for `cargo run --release --example papers
 --`, and `rankfold` for `cargo run --release --features cli --`. Commands marked † show a refusal. *held by*: a test, as
-`file::test` below `tests`. *differs*: how it differs here, and why; exact if empty.
+`file::test` or `file::module::test` below `tests`. *differs*: how it differs here, and why; exact if empty.
 
 ";
 

@@ -3,8 +3,10 @@
 use rankfold::{ErrorKind, Outcome, World};
 
 use super::programs::world;
-use super::support::random::{Act, Calls, Kinds, Program, Whole, completes, draw};
+use super::support::random::{Act, Calls, Kinds, Program, Whole};
+use super::support::random_draft::draw;
 use super::support::random_meetings::Meeting;
+use super::support::random_model::completes;
 use super::support::{Random, scale};
 
 /// Number of right programs, and of wrong ones.

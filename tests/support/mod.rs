@@ -4,17 +4,20 @@
 //! - `net`: aborts a test that hangs
 //! - `sweep`: failures at every operation, and their expected outcomes
 //! - `neighbors`: which block of a collective among neighbours comes from where
-//! - `random`: programs that cannot deadlock, by construction, and how a rank runs its part;
-//!   `random_messages`, `random_started`: their messages and started collectives; `random_calls`, `random_meetings`,
-//!   `random_windows`: collectives in every form, exact and fused ones and others, and windows
+//! - `random`: programs that cannot deadlock, by construction, and how a rank runs its part; `random_draft`: how they
+//!   are drawn; `random_model`: which ranks of a wrong one reach their end; `random_messages`, `random_started`: their
+//!   messages and started collectives; `random_calls`, `random_meetings`, `random_windows`: collectives in every form,
+//!   exact and fused ones and others, and windows
 #![allow(dead_code)] // each test binary uses its own part
 
 pub mod neighbors;
 pub mod net;
 pub mod random;
 pub mod random_calls;
+pub mod random_draft;
 pub mod random_meetings;
 pub mod random_messages;
+pub mod random_model;
 pub mod random_started;
 pub mod random_windows;
 pub mod sweep;

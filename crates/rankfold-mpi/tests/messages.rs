@@ -1,5 +1,7 @@
 //! Messages in all modes, blocking, started and persistent; probes; errors of their arguments.
 
+#[path = "messages/mistakes.rs"]
+mod mistakes;
 mod support;
 
 use std::ffi::c_int;
@@ -8,7 +10,7 @@ use std::ptr;
 use rankfold_mpi::Program;
 use rankfold_mpi::abi::*;
 use rankfold_mpi::exports::*;
-use support::{at, failure, len, no_status, programs, to, try_program};
+use support::{at, len, no_status, programs, to, try_program};
 
 type Send = unsafe extern "C" fn(
     *const std::ffi::c_void,
@@ -249,168 +251,6 @@ fn replaced_buffers_and_no_process_are_as_the_standard_says() {
             MPI_COMM_WORLD
         ));
     });
-}
-
-#[test]
-fn a_wrong_argument_has_the_class_that_the_standard_gives_it() {
-    try_program(Program::new(2), |me, _| {
-        ok!(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-        let data = [me as i32];
-        // SAFETY: the buffer is of one element; no call gets further than its arguments.
-        let send = |count, datatype, dest, tag, comm| unsafe {
-            MPI_Send(at(&data), count, datatype, dest, tag, comm)
-        };
-        assert_eq!(send(-1, MPI_INT, 0, 0, MPI_COMM_WORLD), MPI_ERR_COUNT);
-        assert_eq!(
-            send(1, MPI_DATATYPE_NULL, 0, 0, MPI_COMM_WORLD),
-            MPI_ERR_TYPE
-        );
-        assert_eq!(send(1, MPI_INT, 2, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
-        assert_eq!(send(1, MPI_INT, -7, 0, MPI_COMM_WORLD), MPI_ERR_RANK);
-        assert_eq!(
-            send(1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD),
-            MPI_ERR_RANK
-        );
-        assert_eq!(send(1, MPI_INT, 0, -1, MPI_COMM_WORLD), MPI_ERR_TAG);
-        assert_eq!(
-            send(1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD),
-            MPI_ERR_TAG
-        );
-        assert_eq!(send(1, MPI_INT, 0, 0, MPI_COMM_NULL), MPI_ERR_COMM);
-        let never = ptr::without_provenance_mut(0x1234_5000);
-        assert_eq!(send(1, MPI_INT, 0, 0, never), MPI_ERR_COMM);
-        // SAFETY: a null pointer is refused.
-        let null = unsafe { MPI_Send(ptr::null(), 1, MPI_INT, 0, 0, MPI_COMM_WORLD) };
-        assert_eq!(null, MPI_ERR_BUFFER);
-    })
-    .unwrap();
-}
-
-#[test]
-fn a_message_that_is_too_long_is_truncated_and_the_next_one_is_received() {
-    try_program(Program::new(2), |me, _| {
-        ok!(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
-        if me == 0 {
-            ok!(MPI_Send(
-                at(&[1i32, 2, 3]),
-                3,
-                MPI_INT,
-                1,
-                0,
-                MPI_COMM_WORLD
-            ));
-            ok!(MPI_Send(at(&[4i32]), 1, MPI_INT, 1, 0, MPI_COMM_WORLD));
-            return;
-        }
-        let mut got = [0i32; 2];
-        // SAFETY: there is room for two elements.
-        let class = unsafe {
-            MPI_Recv(
-                to(&mut got),
-                2,
-                MPI_INT,
-                0,
-                0,
-                MPI_COMM_WORLD,
-                MPI_STATUS_IGNORE,
-            )
-        };
-        assert_eq!((class, got), (MPI_ERR_TRUNCATE, [1, 2]));
-        ok!(MPI_Recv(
-            to(&mut got),
-            2,
-            MPI_INT,
-            0,
-            0,
-            MPI_COMM_WORLD,
-            MPI_STATUS_IGNORE
-        ));
-        assert_eq!(got, [4, 2]);
-    })
-    .unwrap();
-}
-
-#[test]
-fn a_fatal_error_ends_its_rank_and_is_the_first_culprit() {
-    let said = failure(3, |me, _| {
-        if me == 1 {
-            ok!(MPI_Send(at(&[0i32]), 1, MPI_INT, 9, 0, MPI_COMM_WORLD));
-        }
-        ok!(MPI_Barrier(MPI_COMM_WORLD));
-    });
-    assert!(said.starts_with("rank 1: MPI_Send at "), "{said}");
-    assert!(said.contains("tests/messages.rs"), "{said}");
-    assert!(
-        said.contains("MPI_ERR_RANK: the destination 9 is no rank of MPI_COMM_WORLD, which has 3"),
-        "{said}"
-    );
-    assert!(said.ends_with("the first culprit is rank 1"), "{said}");
-}
-
-#[test]
-fn other_datatypes_than_were_sent_are_named() {
-    let said = failure(2, |me, _| match me {
-        0 => ok!(MPI_Send(at(&[1f64]), 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD)),
-        _ => ok!(MPI_Recv(
-            to(&mut [0i64]),
-            1,
-            MPI_INT64_T,
-            0,
-            0,
-            MPI_COMM_WORLD,
-            MPI_STATUS_IGNORE
-        )),
-    });
-    assert!(
-        said.contains("the message holds MPI_DOUBLE, and is received as MPI_INT64_T"),
-        "{said}"
-    );
-}
-
-#[test]
-fn ranks_that_wait_for_each_other_are_a_deadlock_with_their_lines() {
-    let said = failure(3, |me, size| {
-        let left = ((me + size - 1) % size) as c_int;
-        ok!(MPI_Recv(
-            to(&mut [0u8]),
-            1,
-            MPI_BYTE,
-            left,
-            5,
-            MPI_COMM_WORLD,
-            MPI_STATUS_IGNORE
-        ));
-    });
-    assert!(
-        said.starts_with("deadlock: no rank can move\n  rank 0: MPI_Recv(from 2, tag 5) at "),
-        "{said}"
-    );
-    assert!(
-        said.contains("each waits for the next: 0 -> 2 -> 1 -> 0"),
-        "{said}"
-    );
-}
-
-#[test]
-fn sends_that_need_a_buffer_are_named_under_zero_buffering_alone() {
-    let exchange = |me: usize, _: usize| {
-        let other = 1 - me as c_int;
-        ok!(MPI_Send(at(&[1u8]), 1, MPI_BYTE, other, 0, MPI_COMM_WORLD));
-        ok!(MPI_Recv(
-            to(&mut [0u8]),
-            1,
-            MPI_BYTE,
-            other,
-            0,
-            MPI_COMM_WORLD,
-            MPI_STATUS_IGNORE
-        ));
-    };
-    try_program(Program::new(2), exchange).unwrap();
-    let said = try_program(Program::new(2).zero_buffering(), exchange)
-        .unwrap_err()
-        .to_string();
-    assert!(said.contains("this send needs a buffer"), "{said}");
 }
 
 #[test]

@@ -1,0 +1,158 @@
+//! Grids: coordinates, neighbours and shifts.
+
+use rankfold::{Cartesian, ErrorKind, Rank};
+
+use crate::common::team;
+
+#[test]
+fn coordinates_and_ranks_are_each_others_inverse_and_neighbours_are_one_apart() {
+    for (dims, periodic) in [
+        (vec![6], vec![true]),
+        (vec![2, 3], vec![false, true]),
+        (vec![3, 1, 2], vec![true, true, false]),
+        (vec![1, 6], vec![false, false]),
+    ] {
+        team(6)
+            .run(|comm| {
+                let grid = Cartesian::new(comm, &dims, &periodic)?;
+                for rank in 0..6 {
+                    let coords: Vec<isize> =
+                        grid.coords(rank).into_iter().map(|c| c as isize).collect();
+                    assert_eq!(grid.rank_at(&coords), Some(rank));
+                }
+                let here = grid.coords(grid.rank());
+                for d in 0..dims.len() {
+                    let (below, above) = grid.shift(d, 1);
+                    let inside = here[d] + 1 < dims[d] || periodic[d];
+                    assert_eq!(above.is_some(), inside);
+                    assert_eq!(below.is_some(), here[d] > 0 || periodic[d]);
+                    if let Some(above) = above {
+                        let mut there = here.clone();
+                        there[d] = (there[d] + 1) % dims[d];
+                        assert_eq!(grid.coords(above), there);
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+}
+
+/// Returns where a shift leads on a periodic line, by addition modulo its length in the widest type.
+fn around(here: usize, by: i128, length: usize) -> usize {
+    (here as i128 + by).rem_euclid(length as i128) as usize
+}
+
+#[test]
+fn a_shift_by_any_distance_leads_where_addition_does() {
+    let far = [isize::MIN, isize::MIN + 1, isize::MAX - 1, isize::MAX];
+    for dims in [vec![1], vec![2], vec![3], vec![7], vec![3, 2], vec![2, 5]] {
+        let ranks = dims.iter().product();
+        let grids = team(ranks).run(|comm| {
+            for periodic in [true, false] {
+                let grid = Cartesian::new(comm, &dims, &vec![periodic; dims.len()])?;
+                let here = grid.coords(grid.rank());
+                for (d, by) in
+                    (0..dims.len()).flat_map(|d| (-20..=20).chain(far).map(move |by| (d, by)))
+                {
+                    let expected = |by: i128| {
+                        let there = here[d] as i128 + by;
+                        let inside = (0..dims[d] as i128).contains(&there);
+                        (periodic || inside).then(|| {
+                            let mut coords = here.clone();
+                            coords[d] = around(here[d], by, dims[d]);
+                            coords
+                        })
+                    };
+                    let (below, above) = grid.shift(d, by);
+                    let coords = |rank: Option<Rank>| rank.map(|rank| grid.coords(rank));
+                    let both = (coords(below), coords(above));
+                    let by = by as i128;
+                    assert_eq!(
+                        both,
+                        (expected(-by), expected(by)),
+                        "{dims:?}, {here:?}, {d}, {by}"
+                    );
+                }
+            }
+            Ok(())
+        });
+        grids.unwrap();
+    }
+}
+
+#[test]
+fn halos_are_exchanged_with_all_neighbours() {
+    for (dims, periodic) in [
+        (vec![5], vec![true]),
+        (vec![5], vec![false]),
+        (vec![2, 4], vec![true, false]),
+        (vec![1, 4], vec![true, true]),
+        (vec![2, 2, 2], vec![true, true, true]),
+    ] {
+        for length in [0, 1, 100] {
+            let p = dims.iter().product();
+            team(p)
+                .run(|comm| {
+                    let grid = Cartesian::new(comm, &dims, &periodic)?;
+                    let value = |rank: Rank, side: usize, i: usize| (rank, side, i);
+                    let me = grid.rank();
+                    let pieces = 2 * dims.len();
+                    let input: Vec<_> = (0..pieces)
+                        .flat_map(|side| (0..length).map(move |i| value(me, side, i)))
+                        .collect();
+                    let mut output = vec![(99, 99, 99); input.len()];
+                    grid.neighbor_all_to_all(&input, &mut output)?;
+                    for side in 0..pieces {
+                        let (below, above) = grid.shift(side / 2, 1);
+                        let from = [below, above][side % 2];
+                        for i in 0..length {
+                            // The piece received from below is the one that its sender had for above.
+                            let expected =
+                                from.map_or((99, 99, 99), |from| value(from, side ^ 1, i));
+                            assert_eq!(output[side * length + i], expected);
+                        }
+                    }
+                    Ok(())
+                })
+                .unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_grid_that_does_not_fit_is_refused_and_as_if_not_made() {
+    team(6)
+        .run(|comm| {
+            for (dims, periodic) in [(vec![4], vec![true]), (vec![2, 3], vec![true])] {
+                let refused = Cartesian::new(comm, &dims, &periodic).err().unwrap();
+                assert!(matches!(refused.kind(), ErrorKind::Usage(_)), "{refused}");
+            }
+            let grid = Cartesian::new(comm, &[6], &[true])?;
+            let refused = grid
+                .neighbor_all_to_all(&[1, 2, 3], &mut [0, 0, 0])
+                .unwrap_err();
+            assert!(
+                refused.to_string().contains("2 equal pieces do not fit"),
+                "{refused}"
+            );
+            comm.barrier()
+        })
+        .unwrap();
+}
+
+#[test]
+fn grids_are_as_even_as_they_can_be() {
+    for ranks in 1..200 {
+        for dimensions in 1..4 {
+            let grid = rankfold::even_grid(ranks, dimensions);
+            assert_eq!(
+                (grid.iter().product::<usize>(), grid.len()),
+                (ranks, dimensions)
+            );
+            assert!(grid.is_sorted_by(|a, b| a >= b));
+        }
+    }
+    assert_eq!(rankfold::even_grid(64, 3), [4, 4, 4]);
+    assert_eq!(rankfold::even_grid(36, 2), [6, 6]);
+}

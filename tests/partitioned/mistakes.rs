@@ -1,0 +1,244 @@
+//! Parts, buffers and elements that do not fit.
+
+use rankfold::partitioned::{RecvParts, SendParts};
+use rankfold::{ErrorKind, Report};
+
+use super::run;
+use crate::common::assert_usage;
+
+#[test]
+fn parts_and_states_that_do_not_exist_are_refused_with_the_reason() {
+    let report = run("wrong calls", 1, |comm| {
+        assert_usage(
+            SendParts::new(comm, 1, 0, 1, vec![0]),
+            "the receiver 1 is not one of the 1 ranks",
+        );
+        assert_usage(
+            RecvParts::new(comm, 1, 0, 1, vec![0]),
+            "the sender 1 is not one of the 1 ranks",
+        );
+        assert_usage(
+            SendParts::new(comm, 0, 0, 0, vec![0]),
+            "1 to 1048576 parts, and not 0",
+        );
+        assert_usage(
+            RecvParts::new(comm, 0, 0, 1 << 21, vec![0; 1 << 21]),
+            "and not 2097152",
+        );
+        assert_usage(
+            RecvParts::new(comm, 0, 0, 2, vec![0; 3]),
+            "3 elements are not 2 parts of the same length",
+        );
+        let mut sent = SendParts::new(comm, 0, 0, 2, vec![5, 6])?;
+        let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        assert_usage(sent.ready(0), "it is not active: start it first");
+        assert_usage(sent.split().map(drop), "it is not active: start it first");
+        assert_usage(received.arrived(0), "it is not active: start it first");
+        assert_usage(received.elements(), "it is not active: start it first");
+        assert_usage(received.part(0), "part 0 has not arrived");
+        sent.start()?;
+        received.start()?;
+        assert_usage(sent.start(), "it is active: wait for it first");
+        assert_usage(received.start(), "it is active: wait for it first");
+        assert_usage(received.elements(), "it is active: wait for it first");
+        assert_usage(sent.ready(2), "part 2 is not one of the 2 parts");
+        assert_usage(received.arrived(2), "part 2 is not one of the 2 parts");
+        assert_usage(received.part(2), "part 2 is not one of the 2 parts");
+        sent.ready(1)?;
+        assert_usage(sent.ready(1), "part 1 is ready already");
+        assert_usage(sent.part_mut(1), "part 1 is ready already");
+        sent.ready(0)?;
+        sent.wait()?;
+        sent.part_mut(1)?[0] = 9; // it is inactive
+        received.wait()?;
+        assert_eq!(received.elements()?, [5, 6]);
+        Ok(())
+    });
+    report.into_result().unwrap();
+}
+
+/// A rank that sends itself parts in this order: the numbers of parts and of elements at either end.
+fn differing(out: (usize, usize), into: (usize, usize), order: &[usize]) -> Report<()> {
+    run("ends that differ", 1, |comm| {
+        let mut sent = SendParts::new(comm, 0, 0, out.0, vec![0_u8; out.1])?;
+        let mut received = RecvParts::new(comm, 0, 0, into.0, vec![0_u8; into.1])?;
+        sent.start()?;
+        order.iter().try_for_each(|part| sent.ready(*part))?;
+        sent.wait()?;
+        received.start()?;
+        received.wait()
+    })
+}
+
+#[test]
+fn a_part_outside_of_the_buffer_is_refused_and_one_that_is_not_wanted_any_more_is_reported() {
+    let report = differing((2, 8), (2, 4), &[1, 0]);
+    let error = report.outcomes[0].error().unwrap();
+    assert!(matches!(error.kind(), ErrorKind::Usage(_)), "{error}");
+    let says = "the sender's part 1 of 4 elements is not in the message, which has 4 here";
+    assert!(error.to_string().contains(says), "{error}");
+    assert_eq!(report.lost.len(), 2, "{report:?}");
+    // The first part fills the buffer.
+    let report = differing((2, 8), (2, 4), &[0, 1]);
+    assert!(report.outcomes[0].value().is_some(), "{report:?}");
+    assert_eq!(report.lost.len(), 1, "{report:?}");
+}
+
+#[test]
+fn a_message_shorter_than_the_buffer_is_waited_for_in_vain() {
+    let report = differing((2, 4), (2, 8), &[0, 1]);
+    assert_eq!(report.deadlocks[0].cycle, [0], "{report:?}");
+}
+
+#[test]
+fn elements_of_another_type_are_refused_and_stay() {
+    let report = run("types", 1, |comm| {
+        let mut sent = SendParts::new(comm, 0, 0, 1, vec![1_u8])?;
+        sent.start()?;
+        sent.ready(0)?;
+        sent.wait()?;
+        let mut wrong = RecvParts::new(comm, 0, 0, 1, vec![1_i8])?;
+        wrong.start()?;
+        for _ in 0..2 {
+            let error = wrong.wait().unwrap_err();
+            assert!(
+                matches!(error.kind(), ErrorKind::WrongType { .. }),
+                "{error}"
+            );
+            assert!(wrong.arrived(0).is_err());
+        }
+        let mut received = RecvParts::new(comm, 0, 0, 1, vec![0_u8])?;
+        received.start()?;
+        received.wait()?;
+        assert_eq!(received.elements()?, [1]);
+        Ok(())
+    });
+    report.into_result().unwrap();
+}
+
+#[test]
+fn parts_of_two_messages_with_one_tag_are_not_mixed() {
+    let report = run("two with one tag", 1, |comm| {
+        let mut one = SendParts::new(comm, 0, 0, 2, vec![1, 1])?;
+        let mut two = SendParts::new(comm, 0, 0, 2, vec![2, 2])?;
+        let mut other = SendParts::new(comm, 0, 1, 2, vec![3, 3])?;
+        one.start()?;
+        two.start()?;
+        other.start()?;
+        one.ready(0)?;
+        assert_usage(
+            two.ready(1),
+            "parts of another message to this rank with this tag have left, and not all",
+        );
+        other.ready(0)?;
+        one.ready(1)?;
+        two.ready(1)?;
+        two.ready(0)?;
+        other.ready(1)?;
+        for (tag, want) in [(0, 1), (0, 2), (1, 3)] {
+            let mut received = RecvParts::new(comm, 0, tag, 2, vec![0; 2])?;
+            received.start()?;
+            received.wait()?;
+            assert_eq!(received.elements()?, [want, want]);
+        }
+        Ok(())
+    });
+    report.into_result().unwrap();
+}
+
+#[test]
+fn elements_too_many_do_not_become_part_of_another_message_however_many_lie_between() {
+    let report = run("left over", 1, |comm| {
+        let mut long = SendParts::new(comm, 0, 0, 3, vec![1; 3])?;
+        long.start()?;
+        for part in 0..3 {
+            long.ready(part)?;
+        }
+        long.wait()?;
+        let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        received.start()?;
+        received.wait()?;
+        // As many as a number in the label of a part could not count.
+        let mut others = SendParts::new(comm, 0, 1, 1, vec![2])?;
+        let mut taken = RecvParts::new(comm, 0, 1, 1, vec![2])?;
+        for _ in 0..(1 << 12) - 1 {
+            others.start()?;
+            taken.start()?;
+            others.ready(0)?;
+            others.wait()?;
+            taken.wait()?;
+        }
+        let mut next = SendParts::new(comm, 0, 0, 2, vec![3; 2])?;
+        next.start()?;
+        next.ready(0)?;
+        next.ready(1)?;
+        next.wait()?;
+        // What was left over comes first.
+        let mut received = RecvParts::new(comm, 0, 0, 3, vec![0; 3])?;
+        received.start()?;
+        assert_usage(
+            received.wait(),
+            "part 0 belongs to another start of the sender than the parts before it, and 2 of 3",
+        );
+        let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        received.start()?;
+        received.wait()?;
+        assert_eq!(received.elements()?, [3, 3]);
+        Ok(())
+    });
+    report.into_result().unwrap();
+}
+
+#[test]
+fn a_message_that_was_dropped_half_sent_does_not_become_part_of_the_next() {
+    let report = run("dropped half sent", 1, |comm| {
+        let mut sent = SendParts::new(comm, 0, 0, 2, vec![1, 1])?;
+        sent.start()?;
+        sent.ready(1)?;
+        drop(sent);
+        let mut others = SendParts::new(comm, 0, 1, 1, vec![0])?;
+        let mut taken = RecvParts::new(comm, 0, 1, 1, vec![0])?;
+        for _ in 0..(1 << 12) - 1 {
+            others.start()?;
+            taken.start()?;
+            others.ready(0)?;
+            others.wait()?;
+            taken.wait()?;
+        }
+        let mut sent = SendParts::new(comm, 0, 0, 2, vec![2, 2])?;
+        sent.start()?;
+        sent.ready(0)?;
+        sent.ready(1)?;
+        sent.wait()?;
+        let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        received.start()?;
+        assert_usage(
+            received.wait(),
+            "another start of the sender than the parts before it, and 1 of 2 elements are",
+        );
+        // Given up, and begun anew.
+        let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        received.start()?;
+        received.wait()?;
+        assert_eq!(received.elements()?, [2, 2]);
+        Ok(())
+    });
+    report.into_result().unwrap();
+}
+
+#[test]
+fn calls_inside_an_operator_are_refused() {
+    let report = run("inside an operator", 2, |comm| {
+        let mut received = RecvParts::new(comm, comm.rank(), 0, 1, vec![0])?;
+        received.start()?;
+        let received = std::cell::RefCell::new(received);
+        let mut v = [1];
+        comm.all_reduce(&mut v, |a: i32, b: i32| {
+            assert_usage(received.borrow_mut().arrived(0), "an operator may not call");
+            a + b
+        })?;
+        assert_eq!(v, [2]);
+        Ok(())
+    });
+    report.into_result().unwrap();
+}
