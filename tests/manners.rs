@@ -1,5 +1,5 @@
 //! No test reads a clock or sleeps: threads are ordered by messages, barriers and counters, and no outcome depends on
-//! how busy the machine is. Checked against the tests' source.
+//! how busy the machine is. And files are short. Checked against the source.
 
 use std::fs;
 use std::path::Path;
@@ -37,6 +37,12 @@ fn clocks<'a>(lines: impl Iterator<Item = (usize, &'a str)>) -> Vec<String> {
         .collect()
 }
 
+/// A file of more lines is more than one idea.
+const FILE_LINES: usize = 500;
+
+/// The folders of code beside `src`, whose files `layering.rs` looks at.
+const FOLDERS: [&str; 4] = ["benches", "crates", "examples", "tests"];
+
 fn assert_none(path: &Path, found: Vec<String>) {
     assert!(
         found.is_empty(),
@@ -67,6 +73,15 @@ fn no_unit_test_asks_a_clock_or_sleeps() {
         let lines = text.lines().enumerate();
         let tests = lines.skip_while(|(_, line)| !apart && !line.starts_with("mod tests {"));
         assert_none(&path, clocks(tests));
+    }
+}
+
+#[test]
+fn files_beside_the_library_are_short() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for path in FOLDERS.iter().flat_map(|name| sources(&root.join(name))) {
+        let lines = fs::read_to_string(&path).unwrap().lines().count();
+        assert!(lines <= FILE_LINES, "{} has {lines}", path.display());
     }
 }
 
