@@ -2,6 +2,8 @@
 //! installed, with several numbers of processes and of ranks in each.
 #![cfg(feature = "mpi")]
 
+#[path = "spread/ends.rs"]
+mod ends;
 #[path = "spread/programs.rs"]
 mod programs;
 #[path = "spread/random_programs.rs"]
@@ -216,6 +218,24 @@ fn a_process_that_exits_in_the_middle_is_missed() {
 #[test]
 fn a_process_that_does_not_open_the_world_is_missed() {
     fails("stays_away", "process 1 has exited without this world");
+}
+
+#[test]
+fn a_panic_before_the_exit_of_its_process_is_told() {
+    everywhere("exits_after_a_verdict", &[(2, 1), (2, 2)]);
+}
+
+#[test]
+fn the_next_world_of_another_thread_takes_nothing_of_one_that_ends() {
+    everywhere(
+        "another_thread_opens_the_next_world",
+        &[(2, 1), (2, 2), (3, 1)],
+    );
+}
+
+#[test]
+fn a_process_that_cannot_start_tells_all_why() {
+    everywhere("cannot_start", &[(2, 1), (2, 2), (3, 1)]);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use rankfold::{
     Comm, ErrorKind, Fault, Plain, Rank, Result, Source, Spread, Tag, World, WorldError, op,
 };
 
-use super::{random_programs, reports};
+use super::{ends, random_programs, reports};
 
 /// A name, and what a process with this number of ranks runs.
 type Program = (&'static str, fn(usize));
@@ -31,6 +31,12 @@ pub const PROGRAMS: &[Program] = &[
     ("panics", panics),
     ("exits", exits),
     ("stays_away", stays_away),
+    ("exits_after_a_verdict", ends::exits_after_a_verdict),
+    (
+        "another_thread_opens_the_next_world",
+        ends::another_thread_opens_the_next_world,
+    ),
+    ("cannot_start", ends::cannot_start),
 ];
 
 pub fn world(ranks: usize) -> World {

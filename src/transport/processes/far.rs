@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -50,6 +50,9 @@ pub(crate) struct Far {
     /// Of all ranks: whether an injected fault has ended it early.
     left_early: Box<[AtomicBool]>,
     closed: AtomicBool,
+    released: AtomicBool,
+    /// Why the world could not start in this process, if it could not.
+    not_started: OnceLock<Arc<str>>,
     /// By process: number of messages sent to it, and received; those about silence are not counted.
     sent: Box<[AtomicU64]>,
     received: Box<[AtomicU64]>,
@@ -68,6 +71,11 @@ impl Far {
     ) -> Result<(Arc<Far>, Vec<Hello>), String> {
         let session = session(launched)?;
         let (world, all) = session.open(hello)?;
+        Ok((Arc::new(Far::new(session, world, &all)), all))
+    }
+
+    /// The world of this number, into which the processes bring these.
+    pub(super) fn new(session: &'static Session, world: u32, all: &[Hello]) -> Far {
         let mut firsts = vec![0];
         firsts.extend(all.iter().scan(0, |sum, one| {
             *sum += one.ranks;
@@ -76,7 +84,7 @@ impl Far {
         let me = session.processes.me;
         let near = firsts[me]..firsts[me + 1];
         let total = firsts[all.len()];
-        let far = Far {
+        Far {
             session,
             world,
             lanes: near.clone().map(|_| Mutex::default()).collect(),
@@ -89,14 +97,15 @@ impl Far {
             ended: (0..total).map(|_| AtomicBool::new(false)).collect(),
             left_early: (0..total).map(|_| AtomicBool::new(false)).collect(),
             closed: AtomicBool::new(false),
+            released: AtomicBool::new(false),
+            not_started: OnceLock::new(),
             sent: all.iter().map(|_| AtomicU64::new(0)).collect(),
             received: all.iter().map(|_| AtomicU64::new(0)).collect(),
             held: HeldMessages::new(all.len()),
             silence: Mutex::new(Silence::new(me, all.len())),
             questions: Questions::new(all.len()),
             deadlocks: Mutex::default(),
-        };
-        Ok((Arc::new(far), all))
+        }
     }
 
     /// Number of ranks in all processes.
@@ -301,6 +310,11 @@ impl Far {
         left
     }
 
+    /// The world cannot start in this process, for this reason, of which the others learn.
+    pub(crate) fn cannot_start(&self, why: &str) {
+        _ = self.not_started.set(why.into());
+    }
+
     /// Waits until all ranks of all processes have ended, and all that was sent has left; the ends of near ranks were
     /// told, or are now. What still arrives goes to `fabric`, if there is one.
     pub(crate) fn close(&self, fabric: Option<&Fabric>) {
@@ -308,7 +322,15 @@ impl Far {
         if self.closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        let why = Gone::Failed("its world could not start".into());
+        if fabric.is_none() {
+            // Nobody has taken in what came early.
+            self.begin(None);
+        }
+        let why = self
+            .not_started
+            .get()
+            .map_or("no reason is known", |why| why);
+        let why = Gone::Failed(format!("its world could not start: {why}").into());
         self.near
             .clone()
             .for_each(|rank| self.tell_end(rank, &why, None, None));
@@ -326,7 +348,14 @@ impl Far {
             nap.pass();
         }
         self.adopted.lock().clear();
-        self.session.close();
+    }
+
+    /// Nothing more is to be heard of this world, which has been [closed](Self::close): another one may be opened.
+    pub(super) fn release(&self) {
+        // Relaxed: only the flag matters.
+        if !self.released.swap(true, Ordering::Relaxed) {
+            self.session.close();
+        }
     }
 }
 
@@ -335,5 +364,6 @@ impl Drop for Far {
     fn drop(&mut self) {
         self.close(None);
         self.tell_found(None);
+        self.release();
     }
 }

@@ -36,6 +36,8 @@ mod session;
 mod silence;
 mod spread_lanes;
 mod synchronous;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod wire;
 
 use std::ops::Range;
