@@ -1,6 +1,7 @@
 //! Worlds whose ranks are in several processes: whether a world is one, and what it brings when it opens.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use super::World;
@@ -104,6 +105,8 @@ pub(super) fn join(
         // Of what is refused nothing counts.
         ranks: if refusal.is_some() { 0 } else { world.ranks },
         machine: machine(),
+        // Drawn by the standard library, for each process and each time.
+        mark: RandomState::new().hash_one(std::process::id()),
         cpus: cpus.mask.clone(),
         refused: refusal.map(|refusal| refusal.to_string().into()),
     };

@@ -10,7 +10,7 @@ use rankfold::{
     Comm, ErrorKind, Fault, Plain, Rank, Result, Source, Spread, Tag, World, WorldError, op,
 };
 
-use super::{ends, random_programs, reports};
+use super::{ends, random_programs, reports, traces};
 
 /// A name, and what a process with this number of ranks runs.
 type Program = (&'static str, fn(usize));
@@ -37,6 +37,7 @@ pub const PROGRAMS: &[Program] = &[
         ends::another_thread_opens_the_next_world,
     ),
     ("cannot_start", ends::cannot_start),
+    ("traces", traces::traces),
 ];
 
 pub fn world(ranks: usize) -> World {

@@ -1,6 +1,7 @@
 //! The far ranks of one world: where they are, what is sent to them, how the world ends.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -23,6 +24,7 @@ use crate::transport::matching::by_source::BySource;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::origin::Origin;
+use crate::transport::trace::part::Part;
 use crate::transport::{CommShared, Fabric};
 
 /// The messages that wait in the lanes into one near rank, by context and world rank of their sender.
@@ -33,6 +35,8 @@ pub(crate) struct Far {
     pub(super) session: &'static Session,
     /// The number of the world among those of the session.
     pub(super) world: u32,
+    /// A number that no other world has.
+    mark: u64,
     /// The first rank of each process, and the number of all ranks.
     firsts: Vec<Rank>,
     pub(crate) near: Range<Rank>,
@@ -87,6 +91,7 @@ impl Far {
         Far {
             session,
             world,
+            mark: mark(world, all),
             lanes: near.clone().map(|_| Mutex::default()).collect(),
             near,
             firsts,
@@ -116,6 +121,17 @@ impl Far {
     /// This process, and how many there are.
     pub(crate) fn process(&self) -> (usize, usize) {
         (self.session.processes.me, self.session.processes.count)
+    }
+
+    /// The part of the world in this process.
+    pub(super) fn part(&self) -> Part {
+        let (process, processes) = self.process();
+        Part {
+            world: self.mark,
+            process,
+            processes,
+            ranks: self.near.clone(),
+        }
     }
 
     /// The first context of communicators that this process makes: those of different processes never meet.
@@ -357,6 +373,17 @@ impl Far {
             self.session.close();
         }
     }
+}
+
+/// A number for this world, by those that all processes bring: the same in all of them.
+fn mark(world: u32, all: &[Hello]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (
+        world,
+        all.iter().map(|hello| hello.mark).collect::<Vec<_>>(),
+    )
+        .hash(&mut hash);
+    hash.finish()
 }
 
 impl Drop for Far {

@@ -14,6 +14,8 @@ pub(crate) struct Hello {
     pub ranks: usize,
     /// The machine that it runs on, as a number: the same for processes on one machine.
     pub machine: u64,
+    /// A number that it has drawn.
+    pub mark: u64,
     /// The CPUs that it may use, ascending.
     pub cpus: Vec<usize>,
     /// Why it cannot take part, if it cannot.
@@ -83,6 +85,7 @@ impl Writer {
 
     pub(super) fn hello(mut self, hello: &Hello) -> Writer {
         self.number(hello.ranks).number(hello.machine as usize);
+        self.number(hello.mark as usize);
         self.number(hello.cpus.len());
         hello.cpus.iter().for_each(|cpu| _ = self.number(*cpu));
         self.maybe(hello.refused.as_deref());
@@ -177,6 +180,7 @@ impl<'b> Reader<'b> {
         Some(Hello {
             ranks: self.number().filter(|ranks| *ranks <= MOST_RANKS)?,
             machine: self.number()? as u64,
+            mark: self.number()? as u64,
             cpus: self.list(Self::number)?,
             refused: self.maybe()?,
         })
@@ -241,6 +245,7 @@ mod tests {
         let hello = Hello {
             ranks: 3,
             machine: u64::MAX,
+            mark: 9,
             cpus: vec![0, 5],
             refused: Some("why".into()),
         };
