@@ -18,12 +18,12 @@ mod traffic;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 pub(crate) use launcher::{Launched, launched};
 use library::Library;
 pub(crate) use message::Message;
 use traffic::Traffic;
+
+use crate::sync::Mutex;
 
 /// The bytes of a message that is to be sent: some may be the padding of an element.
 type Bytes = Vec<MaybeUninit<u8>>;
@@ -47,6 +47,9 @@ struct State {
     traffic: Result<Traffic, String>,
     /// Whether a failure has been reported.
     is_reported: bool,
+    /// What arrives in a test, each message with its sender.
+    #[cfg(test)]
+    arriving: std::collections::VecDeque<(usize, Vec<u8>)>,
 }
 
 impl State {
@@ -78,6 +81,8 @@ impl Processes {
         let state = State {
             traffic: Ok(Traffic::new(library, count)?),
             is_reported: false,
+            #[cfg(test)]
+            arriving: Default::default(),
         };
         Ok(Processes {
             me,
@@ -86,12 +91,16 @@ impl Processes {
         })
     }
 
-    /// Processes to which nothing is sent, and from which nothing arrives.
-    #[cfg(all(test, not(loom)))]
-    pub(crate) fn mute(me: usize, count: usize) -> Processes {
+    /// Processes without MPI, to which nothing is sent, and from which this arrives.
+    #[cfg(test)]
+    pub(crate) fn without_mpi(
+        (me, count): (usize, usize),
+        arriving: impl IntoIterator<Item = (usize, Vec<u8>)>,
+    ) -> Processes {
         let state = State {
             traffic: Err("there is no MPI".into()),
             is_reported: true,
+            arriving: arriving.into_iter().collect(),
         };
         Processes {
             me,
@@ -142,6 +151,13 @@ impl Processes {
             return Ok(());
         };
         state.with(|traffic| traffic.poll(all, deliver));
+        #[cfg(test)]
+        while let Some((from, letter)) = state.arriving.pop_front() {
+            deliver(from, &letter, None);
+            if !all {
+                break;
+            }
+        }
         match &state.traffic {
             Err(error) if !state.is_reported => {
                 let error = error.clone();

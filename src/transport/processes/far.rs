@@ -19,6 +19,7 @@ use crate::Rank;
 use crate::error::{Cause, Deadlock, Gone};
 use crate::mpi::Launched;
 use crate::op::elements::Elements;
+use crate::sync;
 use crate::transport::communicator::members::Members;
 use crate::transport::matching::by_source::BySource;
 use crate::transport::memory::head::Head;
@@ -41,7 +42,7 @@ pub(crate) struct Far {
     firsts: Vec<Rank>,
     pub(crate) near: Range<Rank>,
     /// The lanes into each near rank.
-    pub(super) lanes: Box<[Mutex<Waiting>]>,
+    pub(super) lanes: Box<[sync::Mutex<Waiting>]>,
     /// Why communicators have broken in other processes, by context.
     pub(super) broken: Mutex<HashMap<u32, Cause>>,
     /// Communicators that not all near members have taken, and how many have not.
@@ -92,7 +93,10 @@ impl Far {
             session,
             world,
             mark: mark(world, all),
-            lanes: near.clone().map(|_| Mutex::default()).collect(),
+            lanes: near
+                .clone()
+                .map(|_| sync::Mutex::new(Waiting::default()))
+                .collect(),
             near,
             firsts,
             broken: Mutex::default(),

@@ -26,6 +26,8 @@ mod far;
 mod held;
 mod judgement;
 mod local_state;
+#[cfg(all(test, loom))]
+pub(in crate::transport) mod model;
 mod notes;
 mod parts;
 mod questions;

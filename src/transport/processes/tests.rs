@@ -17,7 +17,7 @@ use crate::transport::{Fabric, Settings};
 const THERE: usize = 1;
 
 fn session() -> &'static Session {
-    Box::leak(Box::new(Session::new(Processes::mute(0, 2))))
+    Box::leak(Box::new(Session::new(Processes::without_mpi((0, 2), []))))
 }
 
 fn world_of(session: &'static Session) -> Far {
