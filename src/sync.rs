@@ -61,6 +61,15 @@ mod model {
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
             self.0.lock().unwrap()
         }
+        #[cfg(feature = "mpi")]
+        pub(crate) fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+            self.0.try_lock().ok()
+        }
+        /// Time does not pass in a model.
+        #[cfg(feature = "mpi")]
+        pub(crate) fn try_lock_for(&self, _: std::time::Duration) -> Option<MutexGuard<'_, T>> {
+            self.try_lock()
+        }
     }
 
     #[derive(Debug)]

@@ -130,6 +130,22 @@ fn comparisons_are_printed_as_they_were() {
 }
 
 #[test]
+fn traces_are_merged_as_they_were() {
+    repeats("trace.txt");
+}
+
+#[test]
+fn a_merged_trace_is_written_and_not_merged_again() {
+    let path = fresh("merged.json");
+    let file = path.to_str().unwrap();
+    let merge = format!("trace merge trace-0.json trace-1.json -o {file}");
+    assert_eq!(said(&mut rankfold(&merge)), (Some(0), String::new()));
+    let (code, errors) = said(&mut rankfold(&format!("trace merge {file}")));
+    assert_eq!(code, Some(2));
+    assert!(errors.contains("is merged already"), "{errors}");
+}
+
+#[test]
 fn what_cannot_be_tuned_or_explained_is_said_as_it_was() {
     repeats("tune.txt");
 }

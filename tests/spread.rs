@@ -2,6 +2,8 @@
 //! installed, with several numbers of processes and of ranks in each.
 #![cfg(feature = "mpi")]
 
+#[path = "spread/ends.rs"]
+mod ends;
 #[path = "spread/programs.rs"]
 mod programs;
 #[path = "spread/random_programs.rs"]
@@ -9,6 +11,8 @@ mod random_programs;
 #[path = "spread/reports.rs"]
 mod reports;
 mod support;
+#[path = "spread/traces.rs"]
+mod traces;
 
 use std::env;
 use std::fs;
@@ -49,6 +53,17 @@ fn launchers() -> Vec<Launcher> {
 impl Launcher {
     /// Runs a program in `processes` processes of `ranks` ranks, and checks that none of them is left.
     fn run(&self, program: &str, processes: usize, ranks: usize) -> Output {
+        self.run_with(program, processes, ranks, &[])
+    }
+
+    /// The same with these variables in the environment.
+    fn run_with(
+        &self,
+        program: &str,
+        processes: usize,
+        ranks: usize,
+        more: &[(&str, &str)],
+    ) -> Output {
         let mark = format!("{}-{program}-{processes}-{ranks}", std::process::id());
         let output = Command::new("timeout")
             .args(["60", self.command, "-n", &processes.to_string()])
@@ -57,6 +72,7 @@ impl Launcher {
             .env(PROGRAM, program)
             .env(RANKS, ranks.to_string())
             .env(MARK, &mark)
+            .envs(more.iter().copied())
             .env("OMPI_ALLOW_RUN_AS_ROOT", "1")
             .env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")
             .env("OMPI_MCA_rmaps_base_oversubscribe", "1")
@@ -68,7 +84,11 @@ impl Launcher {
     }
 
     fn check(&self, program: &str, processes: usize, ranks: usize) {
-        let output = self.run(program, processes, ranks);
+        self.check_with(program, processes, ranks, &[]);
+    }
+
+    fn check_with(&self, program: &str, processes: usize, ranks: usize, more: &[(&str, &str)]) {
+        let output = self.run_with(program, processes, ranks, more);
         let case = format!(
             "{program}, {} -n {processes}, {ranks} ranks each",
             self.command
@@ -216,6 +236,50 @@ fn a_process_that_exits_in_the_middle_is_missed() {
 #[test]
 fn a_process_that_does_not_open_the_world_is_missed() {
     fails("stays_away", "process 1 has exited without this world");
+}
+
+#[test]
+fn a_panic_before_the_exit_of_its_process_is_told() {
+    everywhere("exits_after_a_verdict", &[(2, 1), (2, 2)]);
+}
+
+#[test]
+fn the_next_world_of_another_thread_takes_nothing_of_one_that_ends() {
+    everywhere(
+        "another_thread_opens_the_next_world",
+        &[(2, 1), (2, 2), (3, 1)],
+    );
+}
+
+#[test]
+fn a_process_that_cannot_start_tells_all_why() {
+    everywhere("cannot_start", &[(2, 1), (2, 2), (3, 1)]);
+}
+
+#[test]
+fn each_process_traces_its_ranks() {
+    everywhere("traces", &[(2, 1), (2, 2), (3, 2)]);
+}
+
+/// The tool joins the traces of the processes: no message is received before it was sent.
+#[cfg(feature = "cli")]
+#[test]
+fn the_traces_of_all_processes_are_merged() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
+    for launcher in launchers().iter().filter(|launcher| launcher.most > 1) {
+        fs::create_dir_all(&folder).unwrap();
+        launcher.check_with(
+            "traces",
+            2,
+            2,
+            &[(traces::FOLDER, folder.to_str().unwrap())],
+        );
+        let files = [0, 1].map(|process| folder.join(format!("4-2-{process}.json")));
+        let mut tool = Command::new(env!("CARGO_BIN_EXE_rankfold"));
+        let output = tool.args(["trace", "merge"]).args(&files).output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        traces::is_whole(&String::from_utf8(output.stdout).unwrap());
+    }
 }
 
 #[test]

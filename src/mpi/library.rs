@@ -317,9 +317,18 @@ impl Library {
 impl Receiving {
     /// Room for a message of at most `length` bytes.
     pub(super) fn room(length: usize) -> Receiving {
+        Receiving::into(Message::room(length))
+    }
+
+    /// The same for a length that another process has named; `None` if there is no memory for it.
+    pub(super) fn room_for(length: usize) -> Option<Receiving> {
+        Message::room_for(length).map(Receiving::into)
+    }
+
+    fn into(memory: Message) -> Receiving {
         Receiving {
             source: 0,
-            memory: Message::room(length),
+            memory,
             written: 0,
             open: Vec::new(),
         }

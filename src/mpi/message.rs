@@ -30,11 +30,17 @@ const MOST: usize = 8;
 impl Message {
     /// Room for `length` bytes.
     pub(super) fn room(length: usize) -> Message {
+        Message::room_for(length).unwrap_or_else(|| panic!("no memory for {length} bytes"))
+    }
+
+    /// The same; `None` if there is no memory for it.
+    pub(super) fn room_for(length: usize) -> Option<Message> {
         let count = length.div_ceil(WORD);
-        let mut words = spare(count).unwrap_or_else(|| Vec::with_capacity(count));
+        let mut words = spare(count).unwrap_or_default();
+        words.try_reserve_exact(count).ok()?;
         // SAFETY: within the capacity, of elements that need not be initialized.
         unsafe { words.set_len(count) };
-        Message { words, written: 0 }
+        Some(Message { words, written: 0 })
     }
 
     /// A copy of these bytes.
@@ -117,5 +123,11 @@ mod tests {
             assert!(message.capacity() >= length);
         }
         assert!(Message::room(40).bytes().is_empty());
+    }
+
+    #[test]
+    fn no_room_is_made_for_a_length_that_no_machine_has() {
+        assert!(Message::room_for(usize::MAX).is_none());
+        assert!(Message::room_for(isize::MAX as usize).is_none());
     }
 }

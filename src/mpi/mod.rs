@@ -18,12 +18,12 @@ mod traffic;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-use parking_lot::Mutex;
-
 pub(crate) use launcher::{Launched, launched};
 use library::Library;
 pub(crate) use message::Message;
 use traffic::Traffic;
+
+use crate::sync::Mutex;
 
 /// The bytes of a message that is to be sent: some may be the padding of an element.
 type Bytes = Vec<MaybeUninit<u8>>;
@@ -43,11 +43,26 @@ pub(crate) struct Processes {
 }
 
 struct State {
-    traffic: Traffic,
-    /// What has failed: nothing is sent or received after that.
-    failed: Option<String>,
-    /// Whether that has been reported.
+    /// What is on its way, or what has failed: nothing is sent or received after that.
+    traffic: Result<Traffic, String>,
+    /// Whether a failure has been reported.
     is_reported: bool,
+    /// What arrives in a test, each message with its sender.
+    #[cfg(test)]
+    arriving: std::collections::VecDeque<(usize, Vec<u8>)>,
+}
+
+impl State {
+    /// Uses MPI; the next poll reports what fails. `None` if that or something before has failed.
+    fn with<R>(&mut self, use_it: impl FnOnce(&mut Traffic) -> Result<R, String>) -> Option<R> {
+        match use_it(self.traffic.as_mut().ok()?) {
+            Ok(done) => Some(done),
+            Err(failed) => {
+                self.traffic = Err(failed);
+                None
+            }
+        }
+    }
 }
 
 impl Processes {
@@ -64,9 +79,10 @@ impl Processes {
             ));
         }
         let state = State {
-            traffic: Traffic::new(library, count)?,
-            failed: None,
+            traffic: Ok(Traffic::new(library, count)?),
             is_reported: false,
+            #[cfg(test)]
+            arriving: Default::default(),
         };
         Ok(Processes {
             me,
@@ -75,24 +91,40 @@ impl Processes {
         })
     }
 
+    /// Processes without MPI, to which nothing is sent, and from which this arrives.
+    #[cfg(test)]
+    pub(crate) fn without_mpi(
+        (me, count): (usize, usize),
+        arriving: impl IntoIterator<Item = (usize, Vec<u8>)>,
+    ) -> Processes {
+        let state = State {
+            traffic: Err("there is no MPI".into()),
+            is_reported: true,
+            arriving: arriving.into_iter().collect(),
+        };
+        Processes {
+            me,
+            count,
+            state: Mutex::new(state),
+        }
+    }
+
     /// Sends a message to another process, and waits for nothing: `head`, and then `contents`. A receiver gets what is
     /// long as a body apart from the head.
     pub(crate) fn send(&self, to: usize, head: &[u8], contents: &[MaybeUninit<u8>]) {
         // What is long is copied while other threads may use MPI.
-        let body = (!traffic::is_short(head, contents)).then(|| {
-            let spare = self.state.lock().traffic.spare_body(contents.len());
-            spare.filled(contents)
-        });
-        let mut state = self.state.lock();
-        if state.failed.is_some() {
-            return;
+        let mut body = None;
+        if !traffic::is_short(head, contents) {
+            let spare = |traffic: &mut Traffic| Ok(traffic.spare_body(contents.len()));
+            let Some(spare) = self.state.lock().with(spare) else {
+                return;
+            };
+            body = Some(spare.filled(contents));
         }
-        let sent = match body {
-            None => state.traffic.send(to, head, contents, None),
-            Some(body) => state.traffic.send(to, head, &[], Some(body)),
-        };
-        // The next poll reports it.
-        state.failed = sent.err();
+        self.state.lock().with(|traffic| match body {
+            None => traffic.send(to, head, contents, None),
+            Some(body) => traffic.send(to, head, &[], Some(body)),
+        });
     }
 
     /// Sends what `next` gives, short messages with their receivers, if no other thread is inside MPI: for callers that
@@ -104,11 +136,10 @@ impl Processes {
         let Some(mut state) = self.state.try_lock() else {
             return;
         };
-        while state.failed.is_none()
+        while state.traffic.is_ok()
             && let Some((to, head)) = next()
         {
-            // The next poll reports it.
-            state.failed = state.traffic.send(to, &head, &[], None).err();
+            state.with(|traffic| traffic.send(to, &head, &[], None));
         }
     }
 
@@ -119,11 +150,16 @@ impl Processes {
         let Some(mut state) = self.state.try_lock() else {
             return Ok(());
         };
-        if state.failed.is_none() {
-            state.failed = state.traffic.poll(all, deliver).err();
+        state.with(|traffic| traffic.poll(all, deliver));
+        #[cfg(test)]
+        while let Some((from, letter)) = state.arriving.pop_front() {
+            deliver(from, &letter, None);
+            if !all {
+                break;
+            }
         }
-        match &state.failed {
-            Some(error) if !state.is_reported => {
+        match &state.traffic {
+            Err(error) if !state.is_reported => {
                 let error = error.clone();
                 state.is_reported = true;
                 Err(error)
@@ -135,13 +171,13 @@ impl Processes {
     /// Whether all that was sent has left.
     pub(crate) fn has_sent_all(&self) -> bool {
         let state = self.state.lock();
-        state.traffic.has_sent_all() || state.failed.is_some()
+        state.traffic.as_ref().map_or(true, Traffic::has_sent_all)
     }
 
     /// Whether a message that is long is on its way, here or there, as far as this process knows: it needs polls.
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.state.lock();
-        state.failed.is_none() && state.traffic.is_busy()
+        state.traffic.as_ref().is_ok_and(Traffic::is_busy)
     }
 
     /// Finalizes MPI. Nothing is sent or received after that.
@@ -150,8 +186,9 @@ impl Processes {
             return;
         };
         state.is_reported = true;
-        if state.failed.replace("MPI is finalized".into()).is_none() {
-            state.traffic.finish();
-        }
+        state.with(|traffic| {
+            traffic.finish();
+            Err::<(), _>("MPI is finalized".into())
+        });
     }
 }

@@ -186,7 +186,9 @@ impl Traffic {
         let body = match length {
             0 => None,
             _ => {
-                let mut body = Receiving::room(length);
+                let mut body = Receiving::room_for(length).ok_or_else(|| {
+                    format!("process {from} sends {length} bytes, for which there is no memory")
+                })?;
                 self.library
                     .receive(&mut body, Some(from), (length, BODIES))?;
                 self.bodies += 1;

@@ -174,7 +174,7 @@ impl Fabric {
         fabric.comms = parking_lot::Mutex::new(vec![fabric.all.clone()]);
         fabric.contexts = std::sync::atomic::AtomicU32::new(far.first_context());
         fabric.far = Some(far.clone());
-        far.begin(&fabric);
+        far.begin(Some(&fabric));
         Arc::new(fabric)
     }
 

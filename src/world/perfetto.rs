@@ -4,11 +4,13 @@
 use std::fmt::{self, Write};
 use std::time::Duration;
 
-use super::trace::{Trace, TracedCall, TracedMessage};
+use super::trace::{Arrival, MessageKey, Trace, TracedCall, TracedMessage};
 use crate::Rank;
+use crate::transport::trace::part::Part;
 
 impl Trace {
-    /// Returns the trace as JSON in Chrome's trace event format, for <https://ui.perfetto.dev>.
+    /// Returns the trace as JSON in Chrome's trace event format, for <https://ui.perfetto.dev>. That of one of several
+    /// processes also says what `rankfold trace merge` needs.
     ///
     /// # Examples
     ///
@@ -26,14 +28,25 @@ impl Trace {
     pub fn to_perfetto(&self) -> String {
         let end = self.end();
         let mut text = format!(
-            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"transport\":\"{}\"}},\"traceEvents\":[",
-            self.transport
+            "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{\"transport\":\"{}\"{}}},\"traceEvents\":[",
+            self.transport,
+            self.part
+                .as_ref()
+                .map_or_else(String::new, |part| about(part, self.ranks)),
         );
-        let threads = (0..self.ranks).map(thread);
-        let calls = self.calls.iter().map(|call| slice(call, end));
+        let pid = self.part.as_ref().map_or(0, |part| part.process);
+        let ranks = self
+            .part
+            .as_ref()
+            .map_or(0..self.ranks, |part| part.ranks.clone());
+        let threads = ranks.map(|rank| thread(pid, rank));
+        let calls = self.calls.iter().map(|call| slice(pid, call, end));
         let messages = self.messages.iter().enumerate();
         let flows = messages.flat_map(|(id, message)| flow(id, message, self));
-        for (place, event) in threads.chain(calls).chain(flows).enumerate() {
+        let arrivals = self.arrivals.iter().filter(|_| self.part.is_some());
+        let arrivals = arrivals.map(|arrival| arrives(pid, arrival));
+        let events = threads.chain(calls).chain(flows).chain(arrivals);
+        for (place, event) in events.enumerate() {
             text.push_str(if place == 0 { "\n" } else { ",\n" });
             text.push_str(&event);
         }
@@ -42,18 +55,26 @@ impl Trace {
     }
 }
 
-fn thread(rank: Rank) -> String {
+/// Which ranks of which world these are, for those who merge the traces of its processes.
+fn about(part: &Part, ranks: usize) -> String {
     format!(
-        "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":0,\"tid\":{rank},\"args\":{{\"name\":\"rank {rank}\"}}}}"
+        ",\"world\":\"{:016x}\",\"process\":{},\"processes\":{},\"first_rank\":{},\"ranks\":{ranks}",
+        part.world, part.process, part.processes, part.ranks.start,
+    )
+}
+
+fn thread(pid: usize, rank: Rank) -> String {
+    format!(
+        "{{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":{pid},\"tid\":{rank},\"args\":{{\"name\":\"rank {rank}\"}}}}"
     )
 }
 
 /// A call; one that has not ended lasts as long as the trace.
-fn slice(call: &TracedCall, end: Duration) -> String {
+fn slice(pid: usize, call: &TracedCall, end: Duration) -> String {
     let lasts = call.end.unwrap_or(end).saturating_sub(call.begin);
     let name = call.call.split('(').next().unwrap_or(&call.call);
     format!(
-        "{{\"ph\":\"X\",\"name\":{},\"cat\":\"call\",\"pid\":0,\"tid\":{},\"ts\":{},\"dur\":{},\
+        "{{\"ph\":\"X\",\"name\":{},\"cat\":\"call\",\"pid\":{pid},\"tid\":{},\"ts\":{},\"dur\":{},\
          \"args\":{{\"call\":{},\"at\":{},\"ended\":{},\"failed\":{}}}}}",
         Quoted(name),
         call.rank,
@@ -72,10 +93,16 @@ fn flow(id: usize, message: &TracedMessage, trace: &Trace) -> Vec<String> {
         Some(tag) => format!("tag {tag}"),
         None => trace.calls[message.sent_in].call.clone(),
     };
+    let pid = trace.part.as_ref().map_or(0, |part| part.process);
+    let leaves = |part: &Part| !part.ranks.contains(&message.to);
+    let key = match trace.part.as_ref().is_some_and(leaves) {
+        true => key(trace.keys[id]),
+        false => String::new(),
+    };
     let end = |phase: &str, rank: Rank, time: Duration| {
         format!(
-            "{{\"ph\":\"{phase}\",\"bp\":\"e\",\"id\":{id},\"name\":{},\"cat\":\"message\",\"pid\":0,\
-             \"tid\":{rank},\"ts\":{},\"args\":{{\"from\":{},\"to\":{},\"bytes\":{}}}}}",
+            "{{\"ph\":\"{phase}\",\"bp\":\"e\",\"id\":{id},\"name\":{},\"cat\":\"message\",\"pid\":{pid},\
+             \"tid\":{rank},\"ts\":{},\"args\":{{\"from\":{},\"to\":{},\"bytes\":{}{key}}}}}",
             Quoted(&name),
             Micros(time),
             message.from,
@@ -86,6 +113,22 @@ fn flow(id: usize, message: &TracedMessage, trace: &Trace) -> Vec<String> {
     let sent = end("s", message.from, message.sent);
     let received = message.received.map(|time| end("f", message.to, time));
     [Some(sent), received].into_iter().flatten().collect()
+}
+
+/// By what the two ends of a message are found to belong together: those of one key, in the order of each end.
+fn key((context, _, _, tag): MessageKey) -> String {
+    format!(",\"key\":[{context},{tag}]")
+}
+
+/// The receive of a message from another process: half an arrow, which viewers leave out.
+fn arrives(pid: usize, arrival: &Arrival) -> String {
+    let (_, from, to, _) = arrival.key;
+    format!(
+        "{{\"ph\":\"f\",\"bp\":\"e\",\"id\":\"arrival\",\"name\":\"message\",\"cat\":\"message\",\"pid\":{pid},\
+         \"tid\":{to},\"ts\":{},\"args\":{{\"from\":{from},\"to\":{to}{}}}}}",
+        Micros(arrival.received),
+        key(arrival.key),
+    )
 }
 
 /// Microseconds, to the nanosecond.

@@ -10,6 +10,7 @@ use crate::names::Transport;
 use crate::transport::Fabric;
 use crate::transport::trace::operation::{self, Operation};
 use crate::transport::trace::origin::Names;
+use crate::transport::trace::part::Part;
 use crate::transport::trace::record::Record;
 
 /// The records of the ranks of a run that has ended.
@@ -19,6 +20,7 @@ pub(super) struct Recent {
     pub names: Names,
     records: Vec<Option<Arc<Record>>>,
     transport: Transport,
+    part: Option<Part>,
     /// When the ranks had ended, since the world began.
     end: Duration,
 }
@@ -32,6 +34,7 @@ impl Recent {
             names: fabric.names(),
             records: fabric.records().collect(),
             transport: fabric.settings.transport,
+            part: fabric.part(),
             end: Duration::from_nanos(fabric.clock().exact()),
         }
     }
@@ -53,7 +56,7 @@ impl Recent {
     }
 
     pub(super) fn trace(&self) -> Option<Trace> {
-        Trace::of(&self.records, self.transport)
+        Trace::of(&self.records, self.transport, self.part.clone())
     }
 }
 

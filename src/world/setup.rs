@@ -9,7 +9,7 @@ use super::dump;
 use super::node::Share;
 use super::rank::{NotYet, Pin, Start};
 #[cfg(feature = "mpi")]
-use super::spread;
+use super::spread::{self, Joined};
 use super::verdict::Refused;
 use super::{World, carrier, tuning};
 use crate::Rank;
@@ -45,17 +45,29 @@ impl Setup {
     pub(super) fn new(world: &World, caller: bool) -> Result<Setup, Refused> {
         // Done here, and not on the threads of ranks: this thread may be in a panic hook that waits for them.
         unwind::install_hook();
-        check_size(world.ranks)?;
-        let tuning = tuning::of(world).map_err(Refused::Usage)?;
-        let transport = carrier::of(world).map_err(Refused::Usage)?;
+        let means = Means::of(world);
         #[cfg(feature = "mpi")]
-        let joined = spread::join(world, caller)?;
+        let joined = spread::join(world, caller, means.as_ref().err());
+        let means = means?;
         #[cfg(feature = "mpi")]
-        let (far, share) = joined.map(|joined| (joined.far, joined.share)).unzip();
-        #[cfg(feature = "mpi")]
-        let share = share.unwrap_or_else(|| Share::whole(Cpus::here_recently()));
-        #[cfg(not(feature = "mpi"))]
-        let share = Share::whole(Cpus::here_recently());
+        if let Some(Joined { far, share }) = joined? {
+            let setup = Setup::among(world, caller, means, share);
+            return match setup {
+                Ok(setup) => Ok(Setup {
+                    far: Some(far),
+                    ..setup
+                }),
+                Err(refused) => {
+                    far.cannot_start(&refused.to_string());
+                    Err(refused)
+                }
+            };
+        }
+        Setup::among(world, caller, means, Share::whole(Cpus::here_recently()))
+    }
+
+    /// The same for the share that this process has of its machine.
+    fn among(world: &World, caller: bool, means: Means, share: Share) -> Result<Setup, Refused> {
         let (open, first) = Open::new();
         // Seats that were entered are ranks, even if the world that created them is closed.
         let alone = first && Live::count() == 0 && !unwind::is_rank();
@@ -66,14 +78,14 @@ impl Setup {
         let cpus = (usable, covered(&machine.usable));
         let spots = spots(world, &placement, caller, cpus.0);
         Ok(Setup {
-            settings: settings(world, cpus, near, spots, (transport, tuning)),
+            settings: settings(world, cpus, near, spots, means),
             placement,
             cpus: machine.usable,
             strict: world.strict,
             #[cfg(all(unix, feature = "signal"))]
             dump: world.dump,
             #[cfg(feature = "mpi")]
-            far,
+            far: None,
             _open: open,
         })
     }
@@ -143,6 +155,22 @@ impl Setup {
     }
 }
 
+/// What a world is told by its settings and the environment, which may be wrong.
+struct Means {
+    transport: Transport,
+    tuning: Option<Arc<TuningTable>>,
+}
+
+impl Means {
+    fn of(world: &World) -> Result<Means, Refused> {
+        check_size(world.ranks)?;
+        Ok(Means {
+            tuning: tuning::of(world).map_err(Refused::Usage)?,
+            transport: carrier::of(world).map_err(Refused::Usage)?,
+        })
+    }
+}
+
 fn check_size(ranks: usize) -> Result<(), Refused> {
     match ranks {
         0 => Err(Refused::Usage("a world has at least one rank".into())),
@@ -204,7 +232,7 @@ fn settings(
     (cpus, covered): (usize, usize),
     near: Near,
     spots: Option<Arc<WaitingCpus>>,
-    (transport, tuning): (Transport, Option<Arc<TuningTable>>),
+    means: Means,
 ) -> Settings {
     Settings {
         cpus,
@@ -217,10 +245,12 @@ fn settings(
         chooser: world.chooser.clone(),
         seed: world.seed,
         buffering: world.buffering,
-        transport,
+        transport: means.transport,
         near: Arc::new(near),
         spots,
-        tuning: tuning.map(|table| -> Arc<dyn Any + Send + Sync> { table }),
+        tuning: means
+            .tuning
+            .map(|table| -> Arc<dyn Any + Send + Sync> { table }),
     }
 }
 

@@ -1,6 +1,7 @@
 //! Worlds whose ranks are in several processes: whether a world is one, and what it brings when it opens.
 
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
 use super::World;
@@ -86,7 +87,12 @@ pub(super) struct Joined {
 }
 
 /// Opens the world together with the other processes, if it is spread. `caller` as in [`Setup`](super::setup::Setup).
-pub(super) fn join(world: &World, caller: bool) -> Result<Option<Joined>, Refused> {
+/// With `refusal`, it cannot open here, of which the others learn.
+pub(super) fn join(
+    world: &World,
+    caller: bool,
+    refusal: Option<&Refused>,
+) -> Result<Option<Joined>, Refused> {
     let Some(launched) = wanted(world).map_err(Refused::Usage)? else {
         return Ok(None);
     };
@@ -96,9 +102,13 @@ pub(super) fn join(world: &World, caller: bool) -> Result<Option<Joined>, Refuse
     }
     let cpus = Cpus::here();
     let hello = Hello {
-        ranks: world.ranks,
+        // Of what is refused nothing counts.
+        ranks: if refusal.is_some() { 0 } else { world.ranks },
         machine: machine(),
+        // Drawn by the standard library, for each process and each time.
+        mark: RandomState::new().hash_one(std::process::id()),
         cpus: cpus.mask.clone(),
+        refused: refusal.map(|refusal| refusal.to_string().into()),
     };
     let (far, all) = Far::open(&launched, &hello).map_err(Refused::Usage)?;
     let on_node = |hello: &Hello| OnNode {

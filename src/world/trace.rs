@@ -14,6 +14,7 @@ use crate::error::Site;
 use crate::names::Transport;
 use crate::transport::memory::head::Head;
 use crate::transport::trace::call_event::Known;
+use crate::transport::trace::part::Part;
 use crate::transport::trace::record::{Event, Record};
 
 #[cfg(feature = "draw")]
@@ -23,6 +24,10 @@ mod picture;
 ///
 /// Times count from the start of the world and use one clock for all ranks: a message is never received before it was
 /// sent.
+///
+/// In a world that is [spread](crate::Spread) over processes, each process traces its own ranks: what they send to other
+/// processes is in its trace, and not when it is received. `rankfold trace merge` joins the
+/// [files](Trace::to_perfetto) of all processes.
 ///
 /// # Examples
 ///
@@ -55,6 +60,19 @@ pub struct Trace {
     marks: Vec<Vec<TraceEvent>>,
     /// Whether times are logical, that is, count events.
     logical: bool,
+    /// The ranks that are traced, if others are in other processes, and what only merged traces tell.
+    pub(super) part: Option<Part>,
+    /// The key of each message.
+    pub(super) keys: Vec<MessageKey>,
+    /// The receives of messages from other processes.
+    pub(super) arrivals: Vec<Arrival>,
+}
+
+/// The receive of a message whose sender is not in the trace.
+#[derive(Clone, Debug)]
+pub(super) struct Arrival {
+    pub key: MessageKey,
+    pub received: Duration,
 }
 
 /// A call of a rank in a [`Trace`].
@@ -108,7 +126,7 @@ enum TraceEvent {
 }
 
 /// Communicator, sender, receiver, and tag or number of the call.
-type MessageKey = (u32, Rank, Rank, u32);
+pub(super) type MessageKey = (u32, Rank, Rank, u32);
 
 fn key(head: Head, to: Rank) -> MessageKey {
     (head.context(), head.source(), to, head.tag())
@@ -116,7 +134,11 @@ fn key(head: Head, to: Rank) -> MessageKey {
 
 impl Trace {
     /// The trace of ranks that have ended.
-    pub(super) fn of(records: &[Option<Arc<Record>>], transport: Transport) -> Option<Trace> {
+    pub(super) fn of(
+        records: &[Option<Arc<Record>>],
+        transport: Transport,
+        part: Option<Part>,
+    ) -> Option<Trace> {
         let mut trace = Trace {
             ranks: records.len(),
             transport,
@@ -124,6 +146,9 @@ impl Trace {
             messages: Vec::new(),
             marks: vec![Vec::new(); records.len()],
             logical: false,
+            part,
+            keys: Vec::new(),
+            arrivals: Vec::new(),
         };
         let mut reader = Reader::default();
         let mut traced = false;
@@ -166,6 +191,8 @@ impl Trace {
     pub fn logical(&self) -> Trace {
         let mut logical = self.clone();
         logical.logical = true;
+        // Events of other processes would count, too.
+        logical.part = None;
         for message in &mut logical.messages {
             message.received = None;
         }
@@ -279,6 +306,7 @@ impl Reader {
         let id = trace.messages.len();
         self.open.entry(key).or_default().push_back(id);
         trace.messages.push(message);
+        trace.keys.push(key);
         TraceEvent::Sent(id)
     }
 
@@ -290,6 +318,9 @@ impl Reader {
             if let Some(message) = message {
                 trace.messages[message].received = Some(time);
                 trace.messages[message].received_in = Some(call);
+            } else {
+                let received = time;
+                trace.arrivals.push(Arrival { key, received });
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Why a run failed, by what its ranks left behind: the first culprit, or what no rank is to blame for.
 
 use std::env;
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
@@ -38,6 +39,15 @@ pub(super) enum Verdict {
 pub(super) enum Refused {
     Usage(String),
     Spawn { rank: Rank, error: io::Error },
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Refused::Usage(why) => f.write_str(why),
+            Refused::Spawn { rank, error } => write!(f, "no thread for rank {rank}: {error}"),
+        }
+    }
 }
 
 impl From<Refused> for Verdict {

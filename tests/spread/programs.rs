@@ -15,7 +15,7 @@ use communicators::communicators;
 use messages::point_to_point;
 use rankfold::{Comm, ErrorKind, Fault, Rank, Result, Spread, World, WorldError, op};
 
-use super::{random_programs, reports};
+use super::{ends, random_programs, reports, traces};
 
 /// A name, and what a process with this number of ranks runs.
 type Program = (&'static str, fn(usize));
@@ -36,6 +36,13 @@ pub const PROGRAMS: &[Program] = &[
     ("panics", panics),
     ("exits", exits),
     ("stays_away", stays_away),
+    ("exits_after_a_verdict", ends::exits_after_a_verdict),
+    (
+        "another_thread_opens_the_next_world",
+        ends::another_thread_opens_the_next_world,
+    ),
+    ("cannot_start", ends::cannot_start),
+    ("traces", traces::traces),
 ];
 
 pub fn world(ranks: usize) -> World {

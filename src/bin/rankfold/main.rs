@@ -35,6 +35,7 @@ mod stop;
 mod style;
 mod table;
 mod topology;
+mod trace;
 mod transport;
 mod tune;
 mod work;
@@ -67,6 +68,7 @@ enum Command {
     Simulate(simulate::Arguments),
     Cost(Box<cost::Arguments>),
     Machine(machine::Arguments),
+    Trace(trace::Arguments),
     Completions(shell::Completions),
     #[command(name = "man")]
     Manual(shell::Manual),
@@ -134,6 +136,7 @@ fn run(command: Command) -> Result<(), Stop> {
         Command::Simulate(arguments) => simulate::run(&arguments),
         Command::Cost(arguments) => cost::run(&arguments),
         Command::Machine(arguments) => machine::run(&arguments),
+        Command::Trace(arguments) => trace::run(&arguments),
         Command::Completions(arguments) => shell::completions(&arguments),
         Command::Manual(arguments) => shell::manual(&arguments),
     }

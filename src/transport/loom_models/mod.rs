@@ -9,6 +9,7 @@
 //! - `copy_claims`: what both ends of a loan copy together is copied once, and is the borrower's again
 //! - `rendezvous`: a rank that lends to a rank that is bound to come sleeps until that one is done, or learns why it is
 //!   not
+//! - `far_mail`: no message from another process is slept through, whichever thread drives MPI (feature `mpi`)
 //! - `receipt`: a rank that waits until its message is received is woken, and a revoked message is not received
 //! - `fabric_reuse`: what a run leaves at the endpoints has no meaning in the next
 //! - `shrink`: the surviving ranks find each other
@@ -36,6 +37,8 @@ mod detector;
 mod epoch;
 mod event_ring;
 mod fabric_reuse;
+#[cfg(feature = "mpi")]
+mod far_mail;
 mod fast_box;
 mod gate;
 mod job_slot;

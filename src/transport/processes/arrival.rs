@@ -1,6 +1,7 @@
 //! What becomes of what arrives from other processes.
 
 use super::far::Far;
+use super::local_state::LocalState;
 use super::notes::Reader;
 use super::silence::Say;
 use super::wire::{self, Envelope, Kind};
@@ -37,34 +38,44 @@ impl Far {
         }
     }
 
-    /// Delivers the messages that have arrived before this world was opened here, and learns which processes have
+    /// Takes in the messages that have arrived before this world was opened here, and learns which processes have
     /// exited.
-    pub(in crate::transport) fn begin(&self, fabric: &Fabric) {
+    pub(in crate::transport) fn begin(&self, fabric: Option<&Fabric>) {
         for (from, letter, body) in self.session.take_early() {
-            self.arrived(Some(fabric), from, letter.bytes(), body);
+            self.arrived(fabric, from, letter.bytes(), body);
         }
         let processes = 0..self.process().1;
         for gone in processes.filter(|process| self.session.has_left(*process)) {
-            self.leaves(Some(fabric), gone);
+            self.leaves(fabric, gone);
         }
     }
 
-    fn arrived(&self, fabric: Option<&Fabric>, from: usize, letter: &[u8], body: Option<Message>) {
+    pub(super) fn arrived(
+        &self,
+        fabric: Option<&Fabric>,
+        from: usize,
+        letter: &[u8],
+        body: Option<Message>,
+    ) {
         let Some((envelope, contents)) = Envelope::open(letter) else {
-            return;
+            return self.distrust(fabric, from);
         };
         match envelope.kind {
             Kind::Bye => {
                 self.session.leaves(from);
-                self.leaves(fabric, from);
+                // After what it has sent before.
+                if self.held.hold(from, letter, None).is_some() {
+                    self.leaves(fabric, from);
+                }
             }
             _ if envelope.world > self.world => self.session.keep(from, letter, body),
             // Of a world that is over.
             _ if envelope.world < self.world => {}
             Kind::Silence => {
                 let note = body.as_ref().map_or(contents, Message::bytes);
-                if let Some(say) = Reader(note).say() {
-                    self.hear(from, say);
+                match self.reader(note).say() {
+                    Some(say) if self.may_say(from, &say) => self.hear(from, say),
+                    _ => self.distrust(fabric, from),
                 }
             }
             _ => {
@@ -74,6 +85,28 @@ impl Far {
                 }
             }
         }
+    }
+
+    fn reader<'b>(&self, note: &'b [u8]) -> Reader<'b> {
+        Reader::of(note, self.ranks())
+    }
+
+    /// Whether what a process says is of its own ranks.
+    fn may_say(&self, from: usize, say: &Say) -> bool {
+        let ranks = self.ranks_of(from);
+        local_state_in(say).is_none_or(|told| told.is_of(&ranks))
+    }
+
+    /// A process has sent what no process would: its ranks have failed, and nothing else of it is waited for.
+    fn distrust(&self, fabric: Option<&Fabric>, from: usize) {
+        self.fails(fabric, from, "its process has sent what cannot be read");
+        self.session.leaves(from);
+    }
+
+    fn fails(&self, fabric: Option<&Fabric>, process: usize, why: &str) {
+        let why = Gone::Failed(why.into());
+        self.ranks_of(process)
+            .for_each(|rank| self.end(fabric, rank, why.clone()));
     }
 
     /// Hears what a process says that is not counted.
@@ -105,8 +138,9 @@ impl Far {
     ) {
         let note = || it.1.as_ref().map_or(it.0, Message::bytes);
         match envelope.kind {
-            Kind::End => self.take_end(fabric, note()),
-            Kind::Broken => self.take_broken(fabric, note()),
+            Kind::End => self.take_end(fabric, from, note()),
+            Kind::Broken => self.take_broken(fabric, from, note()),
+            Kind::Bye => self.leaves(fabric, from),
             Kind::Received(number) => self.take_received(fabric, number),
             Kind::Revoked(number) => self.take_revoked(from, number),
             _ => self.deliver(fabric, from, envelope, it),
@@ -114,17 +148,18 @@ impl Far {
     }
 
     fn deliver(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, it: Contents<'_>) {
-        let Some(fabric) = fabric.filter(|_| self.near.contains(&envelope.to)) else {
+        let sender = envelope.head.source();
+        if !self.near.contains(&envelope.to) || !self.ranks_of(from).contains(&sender) {
+            return self.distrust(fabric, from);
+        }
+        let Some(fabric) = fabric else {
             return;
         };
         let Some(packet) = wire::packet(envelope, it.0, it.1) else {
             // As good as no message: the ranks that it was meant for must not wait.
             let why =
                 "it has sent elements of a type that this process does not know: see World::plain";
-            let why = Gone::Failed(why.into());
-            self.ranks_of(from)
-                .for_each(|rank| self.end(Some(fabric), rank, why.clone()));
-            return;
+            return self.fails(Some(fabric), from, why);
         };
         let packet = self.with_receipt(from, envelope.kind, packet);
         let endpoint = &fabric.endpoints[envelope.to];
@@ -140,9 +175,11 @@ impl Far {
         endpoint.sleeper.rouse();
     }
 
-    fn take_end(&self, fabric: Option<&Fabric>, note: &[u8]) {
-        let Some(end) = Reader(note).end().filter(|end| end.rank < self.ranks()) else {
-            return;
+    fn take_end(&self, fabric: Option<&Fabric>, from: usize, note: &[u8]) {
+        let ranks = self.ranks_of(from);
+        let end = self.reader(note).end();
+        let Some(end) = end.filter(|end| ranks.contains(&end.rank)) else {
+            return self.distrust(fabric, from);
         };
         let rank = end.rank;
         if end.left {
@@ -155,9 +192,9 @@ impl Far {
         self.has_ended(rank);
     }
 
-    fn take_broken(&self, fabric: Option<&Fabric>, note: &[u8]) {
-        let Some((context, cause)) = Reader(note).broken() else {
-            return;
+    fn take_broken(&self, fabric: Option<&Fabric>, from: usize, note: &[u8]) {
+        let Some((context, cause)) = self.reader(note).broken() else {
+            return self.distrust(fabric, from);
         };
         self.broken
             .lock()
@@ -170,9 +207,7 @@ impl Far {
 
     /// The ranks of a process that exits have ended.
     fn leaves(&self, fabric: Option<&Fabric>, process: usize) {
-        let why = Gone::Failed("its process has exited".into());
-        self.ranks_of(process)
-            .for_each(|rank| self.end(fabric, rank, why.clone()));
+        self.fails(fabric, process, "its process has exited");
     }
 
     fn end(&self, fabric: Option<&Fabric>, rank: Rank, why: Gone) {
@@ -180,6 +215,14 @@ impl Far {
             fabric.record_end(rank, why, None, None);
         }
         self.has_ended(rank);
+    }
+}
+
+fn local_state_in(say: &Say) -> Option<&LocalState> {
+    match say {
+        Say::LocalState { local_state, .. } => local_state.as_ref(),
+        Say::Seen { local_state, .. } => Some(local_state),
+        _ => None,
     }
 }
 

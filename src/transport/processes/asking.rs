@@ -2,7 +2,8 @@
 //! compared is known only where they were made.
 //!
 //! A question is answered by whoever takes in messages in the other process. One that is not answered in time, since all
-//! ranks there are busy elsewhere, is given up: then less is known.
+//! ranks there are busy elsewhere, is given up: then less is known, and the next questions do not wait for that process,
+//! until it has answered one.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -48,7 +49,7 @@ impl Far {
 
     /// Whether all processes have done so.
     pub(super) fn knows_last(&self) -> bool {
-        self.is_answered(LAST)
+        self.questions.is_answered(LAST, &self.live_others())
     }
 
     /// Tells all processes which mismatch was found here when all ranks had ended, the first time.
@@ -71,14 +72,11 @@ impl Far {
         said.then(|| found.iter().flatten().flatten().next().cloned())
     }
 
-    fn is_answered(&self, question: u32) -> bool {
-        let seen = self.questions.seen.lock();
-        let (me, _) = self.process();
-        let mut all = seen.iter().zip(self.live()).enumerate();
-        all.all(|(process, (seen, live))| {
-            let answered = seen.as_ref().is_some_and(|(last, _)| *last >= question);
-            process == me || !live || answered
-        })
+    /// The other processes that have not left.
+    fn live_others(&self) -> Vec<bool> {
+        let mut live = self.live();
+        live[self.process().0] = false;
+        live
     }
 }
 
@@ -136,6 +134,7 @@ impl Fabric {
             if let Some(found) = far.found()
                 && far.session.processes.has_sent_all()
             {
+                far.release();
                 return found;
             }
             far.poll(Some(self), true);
@@ -165,7 +164,10 @@ impl Port {
         far.tell_silence(To::All, &Say::Look(question));
         let begin = Instant::now();
         let mut nap = Nap::default();
-        while !far.is_answered(question) && begin.elapsed() < PATIENCE {
+        while !far.questions.is_settled(question, &far.live_others()) {
+            if begin.elapsed() >= PATIENCE {
+                return far.questions.give_up(question);
+            }
             self.pump();
             nap.pass();
         }

@@ -1,9 +1,10 @@
 //! The far ranks of one world: where they are, what is sent to them, how the world ends.
 
 use std::collections::{HashMap, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
@@ -18,11 +19,13 @@ use crate::Rank;
 use crate::error::{Cause, Deadlock, Gone};
 use crate::mpi::Launched;
 use crate::op::elements::Elements;
+use crate::sync;
 use crate::transport::communicator::members::Members;
 use crate::transport::matching::by_source::BySource;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::origin::Origin;
+use crate::transport::trace::part::Part;
 use crate::transport::{CommShared, Fabric};
 
 /// The messages that wait in the lanes into one near rank, by context and world rank of their sender.
@@ -33,11 +36,13 @@ pub(crate) struct Far {
     pub(super) session: &'static Session,
     /// The number of the world among those of the session.
     pub(super) world: u32,
+    /// A number that no other world has.
+    mark: u64,
     /// The first rank of each process, and the number of all ranks.
     firsts: Vec<Rank>,
     pub(crate) near: Range<Rank>,
     /// The lanes into each near rank.
-    pub(super) lanes: Box<[Mutex<Waiting>]>,
+    pub(super) lanes: Box<[sync::Mutex<Waiting>]>,
     /// Why communicators have broken in other processes, by context.
     pub(super) broken: Mutex<HashMap<u32, Cause>>,
     /// Communicators that not all near members have taken, and how many have not.
@@ -50,6 +55,9 @@ pub(crate) struct Far {
     /// Of all ranks: whether an injected fault has ended it early.
     left_early: Box<[AtomicBool]>,
     closed: AtomicBool,
+    released: AtomicBool,
+    /// Why the world could not start in this process, if it could not.
+    not_started: OnceLock<Arc<str>>,
     /// By process: number of messages sent to it, and received; those about silence are not counted.
     sent: Box<[AtomicU64]>,
     received: Box<[AtomicU64]>,
@@ -68,6 +76,11 @@ impl Far {
     ) -> Result<(Arc<Far>, Vec<Hello>), String> {
         let session = session(launched)?;
         let (world, all) = session.open(hello)?;
+        Ok((Arc::new(Far::new(session, world, &all)), all))
+    }
+
+    /// The world of this number, into which the processes bring these.
+    pub(super) fn new(session: &'static Session, world: u32, all: &[Hello]) -> Far {
         let mut firsts = vec![0];
         firsts.extend(all.iter().scan(0, |sum, one| {
             *sum += one.ranks;
@@ -76,10 +89,14 @@ impl Far {
         let me = session.processes.me;
         let near = firsts[me]..firsts[me + 1];
         let total = firsts[all.len()];
-        let far = Far {
+        Far {
             session,
             world,
-            lanes: near.clone().map(|_| Mutex::default()).collect(),
+            mark: mark(world, all),
+            lanes: near
+                .clone()
+                .map(|_| sync::Mutex::new(Waiting::default()))
+                .collect(),
             near,
             firsts,
             broken: Mutex::default(),
@@ -89,14 +106,15 @@ impl Far {
             ended: (0..total).map(|_| AtomicBool::new(false)).collect(),
             left_early: (0..total).map(|_| AtomicBool::new(false)).collect(),
             closed: AtomicBool::new(false),
+            released: AtomicBool::new(false),
+            not_started: OnceLock::new(),
             sent: all.iter().map(|_| AtomicU64::new(0)).collect(),
             received: all.iter().map(|_| AtomicU64::new(0)).collect(),
             held: HeldMessages::new(all.len()),
             silence: Mutex::new(Silence::new(me, all.len())),
             questions: Questions::new(all.len()),
             deadlocks: Mutex::default(),
-        };
-        Ok((Arc::new(far), all))
+        }
     }
 
     /// Number of ranks in all processes.
@@ -107,6 +125,17 @@ impl Far {
     /// This process, and how many there are.
     pub(crate) fn process(&self) -> (usize, usize) {
         (self.session.processes.me, self.session.processes.count)
+    }
+
+    /// The part of the world in this process.
+    pub(super) fn part(&self) -> Part {
+        let (process, processes) = self.process();
+        Part {
+            world: self.mark,
+            process,
+            processes,
+            ranks: self.near.clone(),
+        }
     }
 
     /// The first context of communicators that this process makes: those of different processes never meet.
@@ -301,6 +330,11 @@ impl Far {
         left
     }
 
+    /// The world cannot start in this process, for this reason, of which the others learn.
+    pub(crate) fn cannot_start(&self, why: &str) {
+        _ = self.not_started.set(why.into());
+    }
+
     /// Waits until all ranks of all processes have ended, and all that was sent has left; the ends of near ranks were
     /// told, or are now. What still arrives goes to `fabric`, if there is one.
     pub(crate) fn close(&self, fabric: Option<&Fabric>) {
@@ -308,7 +342,15 @@ impl Far {
         if self.closed.swap(true, Ordering::Relaxed) {
             return;
         }
-        let why = Gone::Failed("its world could not start".into());
+        if fabric.is_none() {
+            // Nobody has taken in what came early.
+            self.begin(None);
+        }
+        let why = self
+            .not_started
+            .get()
+            .map_or("no reason is known", |why| why);
+        let why = Gone::Failed(format!("its world could not start: {why}").into());
         self.near
             .clone()
             .for_each(|rank| self.tell_end(rank, &why, None, None));
@@ -326,8 +368,26 @@ impl Far {
             nap.pass();
         }
         self.adopted.lock().clear();
-        self.session.close();
     }
+
+    /// Nothing more is to be heard of this world, which has been [closed](Self::close): another one may be opened.
+    pub(super) fn release(&self) {
+        // Relaxed: only the flag matters.
+        if !self.released.swap(true, Ordering::Relaxed) {
+            self.session.close();
+        }
+    }
+}
+
+/// A number for this world, by those that all processes bring: the same in all of them.
+fn mark(world: u32, all: &[Hello]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (
+        world,
+        all.iter().map(|hello| hello.mark).collect::<Vec<_>>(),
+    )
+        .hash(&mut hash);
+    hash.finish()
 }
 
 impl Drop for Far {
@@ -335,5 +395,6 @@ impl Drop for Far {
     fn drop(&mut self) {
         self.close(None);
         self.tell_found(None);
+        self.release();
     }
 }

@@ -2,6 +2,7 @@
 //! collective calls they have made. Its *local state* (Chandy, Lamport, *Distributed snapshots*, 1985).
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -54,6 +55,14 @@ pub(super) struct Calls {
 }
 
 impl LocalState {
+    /// Whether it tells of these ranks alone.
+    pub(super) fn is_of(&self, ranks: &Range<Rank>) -> bool {
+        let rows = self.rows.iter().map(|row| row.rank);
+        let records = self.calls.iter().flat_map(|calls| &calls.records);
+        let mut told = rows.chain(records.map(|(_, rank, _)| *rank));
+        told.all(|rank| ranks.contains(&rank)) && self.ended.iter().all(|rank| ranks.contains(rank))
+    }
+
     /// The last calls of a rank on the communicator with this context.
     pub(super) fn records_of(&self, rank: Rank, context: u32) -> Vec<(u32, CallRecord)> {
         let calls = self

@@ -26,6 +26,8 @@ mod far;
 mod held;
 mod judgement;
 mod local_state;
+#[cfg(all(test, loom))]
+pub(in crate::transport) mod model;
 mod notes;
 mod parts;
 mod questions;
@@ -36,6 +38,8 @@ mod session;
 mod silence;
 mod spread_lanes;
 mod synchronous;
+#[cfg(all(test, not(loom)))]
+mod tests;
 mod wire;
 
 use std::ops::Range;
@@ -59,6 +63,7 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 use crate::transport::progress::wait::PATIENT;
 use crate::transport::trace::origin::Origin;
+use crate::transport::trace::part::Part;
 use crate::transport::{CommShared, Fabric};
 
 /// How often a rank that would give way at once looks first for a message from another process, which takes as long as a
@@ -90,6 +95,11 @@ impl Fabric {
     /// This process, and how many there are.
     pub(crate) fn process(&self) -> (usize, usize) {
         self.far.as_ref().map_or((0, 1), |far| far.process())
+    }
+
+    /// The part of the world that is in this process, if there are others.
+    pub(crate) fn part(&self) -> Option<Part> {
+        self.far.as_ref().map(|far| far.part())
     }
 
     /// The process of a rank.

@@ -14,6 +14,7 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 use crate::transport::trace::origin::Origin;
+use crate::transport::trace::part::Part;
 use crate::transport::{CommShared, Fabric};
 
 impl Fabric {
@@ -28,6 +29,10 @@ impl Fabric {
 
     pub(crate) fn has_far(&self) -> bool {
         false
+    }
+
+    pub(crate) fn part(&self) -> Option<Part> {
+        None
     }
 
     pub(crate) fn process_of(&self, _: Rank) -> usize {

@@ -14,8 +14,12 @@ pub(crate) struct Hello {
     pub ranks: usize,
     /// The machine that it runs on, as a number: the same for processes on one machine.
     pub machine: u64,
+    /// A number that it has drawn.
+    pub mark: u64,
     /// The CPUs that it may use, ascending.
     pub cpus: Vec<usize>,
+    /// Why it cannot take part, if it cannot.
+    pub refused: Option<Arc<str>>,
 }
 
 /// How a rank ended.
@@ -35,8 +39,16 @@ pub(crate) struct End {
 #[derive(Default)]
 pub(super) struct Writer(pub(super) Vec<u8>);
 
-/// Reads them; `None` where there are no more.
-pub(super) struct Reader<'b>(pub &'b [u8]);
+/// Reads them; `None` where there are no more, or where it is nothing that a process would say: a rank that the world
+/// does not have, or what is nested deeper than anything is.
+pub(super) struct Reader<'b> {
+    bytes: &'b [u8],
+    /// The number of ranks of the world.
+    ranks: usize,
+}
+
+/// The most ranks of one process that are believed.
+const MOST_RANKS: usize = 1 << 16;
 
 impl Writer {
     pub(super) fn bytes(&self) -> Vec<MaybeUninit<u8>> {
@@ -73,8 +85,10 @@ impl Writer {
 
     pub(super) fn hello(mut self, hello: &Hello) -> Writer {
         self.number(hello.ranks).number(hello.machine as usize);
+        self.number(hello.mark as usize);
         self.number(hello.cpus.len());
         hello.cpus.iter().for_each(|cpu| _ = self.number(*cpu));
+        self.maybe(hello.refused.as_deref());
         self
     }
 
@@ -117,17 +131,22 @@ impl Writer {
     }
 }
 
-impl Reader<'_> {
+impl<'b> Reader<'b> {
+    /// Of a note in a world of so many ranks; 0 where it is not known.
+    pub(super) fn of(bytes: &'b [u8], ranks: usize) -> Reader<'b> {
+        Reader { bytes, ranks }
+    }
+
     pub(super) fn number(&mut self) -> Option<usize> {
-        let (number, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
+        let (number, rest) = self.bytes.split_first_chunk()?;
+        self.bytes = rest;
         Some(u64::from_le_bytes(*number) as usize)
     }
 
     pub(super) fn text(&mut self) -> Option<Arc<str>> {
         let length = self.number()?;
-        let (text, rest) = self.0.split_at_checked(length)?;
-        self.0 = rest;
+        let (text, rest) = self.bytes.split_at_checked(length)?;
+        self.bytes = rest;
         Some(String::from_utf8_lossy(text).into())
     }
 
@@ -147,17 +166,29 @@ impl Reader<'_> {
         (0..count).map(|_| value(self)).collect()
     }
 
+    /// A rank of the world.
+    pub(super) fn rank(&mut self) -> Option<Rank> {
+        self.number().filter(|rank| *rank < self.ranks)
+    }
+
+    /// A number of ranks of the world.
+    pub(super) fn size(&mut self) -> Option<usize> {
+        self.number().filter(|size| *size <= self.ranks)
+    }
+
     pub(super) fn hello(mut self) -> Option<Hello> {
         Some(Hello {
-            ranks: self.number()?,
+            ranks: self.number().filter(|ranks| *ranks <= MOST_RANKS)?,
             machine: self.number()? as u64,
+            mark: self.number()? as u64,
             cpus: self.list(Self::number)?,
+            refused: self.maybe()?,
         })
     }
 
     pub(super) fn end(mut self) -> Option<End> {
         Some(End {
-            rank: self.number()?,
+            rank: self.rank()?,
             why: self.why()?,
             site: self.maybe()?,
             follows: match self.number()? {
@@ -170,7 +201,7 @@ impl Reader<'_> {
     }
 
     pub(super) fn broken(mut self) -> Option<(u32, Cause)> {
-        Some((self.number()? as u32, self.cause()?))
+        Some((self.number()?.try_into().ok()?, self.cause()?))
     }
 
     fn why(&mut self) -> Option<Gone> {
@@ -184,12 +215,12 @@ impl Reader<'_> {
     fn cause(&mut self) -> Option<Cause> {
         Some(match self.number()? {
             0 => Cause::Gone {
-                rank: self.number()?,
+                rank: self.rank()?,
                 why: self.why()?,
                 site: self.maybe()?,
             },
             1 => Cause::Other {
-                rank: self.number()?,
+                rank: self.rank()?,
                 error: self.text()?,
             },
             2 => Cause::Mismatch(Arc::new(self.mismatch()?)),
@@ -214,13 +245,25 @@ mod tests {
         let hello = Hello {
             ranks: 3,
             machine: u64::MAX,
+            mark: 9,
             cpus: vec![0, 5],
+            refused: Some("why".into()),
         };
         let written = bytes(&Writer::default().hello(&hello));
-        assert_eq!(Reader(&written).hello(), Some(hello));
+        assert_eq!(Reader::of(&written, 0).hello(), Some(hello));
         for cut in 0..written.len() {
-            assert_eq!(Reader(&written[..cut]).hello(), None, "cut at {cut}");
+            assert_eq!(Reader::of(&written[..cut], 0).hello(), None, "cut at {cut}");
         }
+    }
+
+    #[test]
+    fn more_ranks_than_a_process_can_have_are_not_believed() {
+        let hello = Hello {
+            ranks: MOST_RANKS + 1,
+            ..Hello::default()
+        };
+        let written = bytes(&Writer::default().hello(&hello));
+        assert_eq!(Reader::of(&written, 0).hello(), None);
     }
 
     fn mismatch() -> Mismatch {
@@ -272,8 +315,13 @@ mod tests {
                 deadlocks: vec![Arc::new(deadlock())],
                 left: true,
             };
-            let read = Reader(&bytes(&Writer::default().end(&end))).end();
+            let written = bytes(&Writer::default().end(&end));
+            let read = Reader::of(&written, 5).end();
             assert_eq!(format!("{read:?}"), format!("{:?}", Some(end)));
+            assert!(
+                Reader::of(&written, 4).end().is_none(),
+                "of a world without rank 4"
+            );
         }
     }
 }

@@ -13,6 +13,8 @@ pub(super) struct Questions {
     last: AtomicU32,
     /// By process: the last question that was answered, and the answer.
     pub(super) seen: Mutex<Vec<Option<(u32, LocalState)>>>,
+    /// By process: whether it has not answered in time, nor since: nobody waits for it again.
+    late: Mutex<Vec<bool>>,
     /// Whether a question was asked here that is not answered.
     open: AtomicBool,
     /// Who asks, and the question.
@@ -27,6 +29,7 @@ impl Questions {
         Questions {
             last: AtomicU32::new(0),
             seen: Mutex::new(vec![None; processes]),
+            late: Mutex::new(vec![false; processes]),
             open: AtomicBool::new(false),
             asked: Mutex::default(),
             found: Mutex::new(vec![None; processes]),
@@ -60,11 +63,74 @@ impl Questions {
         }
     }
 
+    /// Which processes have answered this question.
+    fn answered(&self, question: u32) -> Vec<bool> {
+        let seen = self.seen.lock();
+        let answers = |seen: &Option<(u32, LocalState)>| {
+            seen.as_ref().is_some_and(|(last, _)| *last >= question)
+        };
+        seen.iter().map(answers).collect()
+    }
+
+    /// Whether all of `wanted` have answered this question.
+    pub(super) fn is_answered(&self, question: u32, wanted: &[bool]) -> bool {
+        let answered = self.answered(question);
+        let mut all = answered.iter().zip(wanted);
+        all.all(|(answered, wanted)| *answered || !wanted)
+    }
+
+    /// The same, but for those that were late before and have not answered since.
+    pub(super) fn is_settled(&self, question: u32, wanted: &[bool]) -> bool {
+        let late = self.late.lock().clone();
+        let wanted = wanted.iter().zip(&late);
+        let wanted: Vec<bool> = wanted.map(|(wanted, late)| *wanted && !late).collect();
+        self.is_answered(question, &wanted)
+    }
+
+    /// No more answers to this question are waited for.
+    pub(super) fn give_up(&self, question: u32) {
+        let answered = self.answered(question);
+        let mut late = self.late.lock();
+        late.iter_mut()
+            .zip(answered)
+            .for_each(|(late, answered)| *late |= !answered);
+    }
+
     /// A process has answered.
     pub(super) fn see(&self, from: usize, question: u32, local_state: LocalState) {
+        self.late.lock()[from] = false;
         let seen = &mut self.seen.lock()[from];
         if seen.as_ref().is_none_or(|(before, _)| *before < question) {
             *seen = Some((question, local_state));
         }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_was_late_is_not_waited_for_until_it_answers() {
+        let questions = Questions::new(3);
+        let wanted = [false, true, true];
+        let ask = || questions.next();
+        let first = ask();
+        questions.see(2, first, LocalState::default());
+        assert!(!questions.is_settled(first, &wanted));
+        questions.give_up(first);
+        let second = ask();
+        assert!(
+            !questions.is_settled(second, &wanted),
+            "process 2 was in time"
+        );
+        questions.see(2, second, LocalState::default());
+        assert!(questions.is_settled(second, &wanted));
+        assert!(!questions.is_answered(second, &wanted));
+        // An answer to the first question: it is there again.
+        questions.see(1, first, LocalState::default());
+        assert!(!questions.is_settled(second, &wanted));
+        questions.see(1, second, LocalState::default());
+        assert!(questions.is_settled(second, &wanted) && questions.is_answered(second, &wanted));
     }
 }

@@ -1,6 +1,7 @@
 //! Reports and what they are made of, as bytes: deadlocks, mismatches, the [local states](super::local_state) of
 //! processes, and what they say of their [silence](super::silence).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::local_state::{Calls, LocalState, SleepingRank};
@@ -11,6 +12,9 @@ use crate::error::{Called, Deadlock, Mismatch, SourceLine, Stuck};
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::deadlock::wait_for_graph::Needs;
+
+/// How deep needs are nested at most: those of several requests have those of each of them within.
+const DEPTH: usize = 4;
 
 impl Writer {
     fn found(&mut self, found: Option<&Mismatch>) {
@@ -165,13 +169,13 @@ impl Reader<'_> {
     }
 
     fn ranks(&mut self) -> Option<Vec<Rank>> {
-        self.list(Reader::number)
+        self.list(Reader::rank)
     }
 
     pub(super) fn deadlock(&mut self) -> Option<Deadlock> {
         let stuck = |this: &mut Self| {
             Some(Stuck {
-                rank: this.number()?,
+                rank: this.rank()?,
                 call: this.text()?.to_string(),
                 site: this.line()?,
                 comm: this.maybe()?,
@@ -182,7 +186,7 @@ impl Reader<'_> {
         Some(Deadlock {
             stuck: self.list(stuck)?,
             cycle: self.ranks()?,
-            others: self.number()?,
+            others: self.size()?,
             unreceived: self.maybe()?.map(|text| text.to_string()),
         })
     }
@@ -190,7 +194,7 @@ impl Reader<'_> {
     pub(super) fn mismatch(&mut self) -> Option<Mismatch> {
         let called = |this: &mut Self| {
             Some(Called {
-                rank: this.number()?,
+                rank: this.rank()?,
                 call: this.text()?.to_string(),
                 site: match this.maybe()? {
                     Some(line) => Some(SourceLine::elsewhere(&line)?),
@@ -207,8 +211,13 @@ impl Reader<'_> {
 
     fn members(&mut self) -> Option<Members> {
         Some(match self.number()? {
-            0 => Members::All(self.number()?),
-            _ => Members::of(self.ranks()?),
+            0 => Members::All(self.size()?),
+            _ => {
+                let ranks = self.ranks()?;
+                let mut known = BTreeSet::new();
+                let none_twice = ranks.iter().all(|rank| known.insert(*rank));
+                none_twice.then(|| Members::of(ranks))?
+            }
         })
     }
 
@@ -221,26 +230,31 @@ impl Reader<'_> {
         Some((context, number))
     }
 
-    fn needs(&mut self) -> Option<Needs> {
+    /// Needs within `depth` others.
+    fn needs(&mut self, depth: usize) -> Option<Needs> {
+        let arms = |this: &mut Self| match depth < DEPTH {
+            true => this.list(|this| this.needs(depth + 1)),
+            false => None,
+        };
         Some(match self.number()? {
-            0 => Needs::One(self.number()?),
+            0 => Needs::One(self.rank()?),
             1 => Needs::Any(self.members()?),
             2 => Needs::All(self.ranks()?),
             3 => Needs::Gate(self.call()?, self.members()?),
             4 => Needs::Shrink(self.call()?, self.members()?),
-            5 => Needs::Every(self.list(Reader::needs)?),
-            6 => Needs::Either(self.list(Reader::needs)?),
+            5 => Needs::Every(arms(self)?),
+            6 => Needs::Either(arms(self)?),
             _ => Needs::Started(self.key()?),
         })
     }
 
     fn row(&mut self) -> Option<SleepingRank> {
         Some(SleepingRank {
-            rank: self.number()?,
+            rank: self.rank()?,
             call: self.text()?.to_string(),
             site: self.line()?,
             comm: self.maybe()?,
-            needs: self.needs()?,
+            needs: self.needs(0)?,
             needs_buffer: self.flag()?,
             may_move: self.flag()?,
             contexts: self.list(Reader::short)?,
@@ -250,7 +264,7 @@ impl Reader<'_> {
     }
 
     fn record(&mut self) -> Option<(u32, Rank, CallRecord)> {
-        let (number, rank) = (self.short()?, self.number()?);
+        let (number, rank) = (self.short()?, self.rank()?);
         let record = CallRecord {
             print: self.short()?,
             call: self.text()?,
@@ -330,110 +344,4 @@ impl Reader<'_> {
 }
 
 #[cfg(all(test, not(loom)))]
-mod tests {
-    use std::panic::Location;
-
-    use super::*;
-
-    fn row(needs: Needs) -> SleepingRank {
-        SleepingRank {
-            rank: 4,
-            call: "recv".into(),
-            site: Location::caller().into(),
-            comm: Some("dup".into()),
-            needs,
-            needs_buffer: true,
-            contexts: vec![2, 9],
-            may_move: true,
-            awaiting: vec![((8, 9), vec![2])],
-            since: None,
-        }
-    }
-
-    fn calls(members: Members) -> Calls {
-        let record = CallRecord {
-            print: u32::MAX,
-            call: "barrier".into(),
-            unlike: " in another way".into(),
-            tolerant: true,
-            site: Location::caller().into(),
-        };
-        Calls {
-            group: CommRecord {
-                context: 6,
-                members,
-                name: None,
-            },
-            broken: true,
-            records: vec![(3, 4, record)],
-        }
-    }
-
-    fn local_state() -> LocalState {
-        let call = (1, 2, 3);
-        let some = Members::of(vec![4, 2]);
-        let arms = vec![Needs::One(3), Needs::Started((1, 2))];
-        let all_needs = [
-            Needs::Any(some.clone()),
-            Needs::All(vec![1, 5]),
-            Needs::Gate(call, Members::All(7)),
-            Needs::Shrink(call, some.clone()),
-            Needs::Every(arms.clone()),
-            Needs::Either(arms),
-        ];
-        LocalState {
-            ended: vec![5],
-            rows: all_needs.into_iter().map(row).collect(),
-            calls: vec![calls(some)],
-        }
-    }
-
-    /// One of each kind.
-    fn says() -> Vec<Say> {
-        let count = Count {
-            sent: 1,
-            received: 2,
-            left: 3,
-        };
-        let mismatch = Mismatch {
-            calls: Vec::new(),
-            odd: vec![3],
-            comm: None,
-        };
-        let (round, question) = (1, 7);
-        let [some, none] =
-            [Some(local_state()), None].map(|local_state| Say::LocalState { round, local_state });
-        let local_state = local_state();
-        vec![
-            Say::Rest {
-                round,
-                question,
-                count,
-            },
-            Say::Ask { round, question },
-            Say::Stuck { round },
-            some,
-            none,
-            Say::Look(question),
-            Say::Seen {
-                question,
-                local_state,
-            },
-            Say::Told { round },
-            Say::Found(None),
-            Say::Found(Some(Arc::new(mismatch))),
-        ]
-    }
-
-    #[test]
-    fn what_processes_say_is_read() {
-        for say in says() {
-            let Writer(bytes) = Writer::default().say(&say);
-            let read = Reader(&bytes).say().unwrap();
-            assert_eq!(format!("{read:?}"), format!("{say:?}"));
-            for cut in 0..bytes.len() {
-                assert!(Reader(&bytes[..cut]).say().is_none(), "cut at {cut}");
-            }
-        }
-    }
-}
+mod tests;

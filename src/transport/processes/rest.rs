@@ -182,7 +182,7 @@ impl Far {
 
     /// The ranks here have been told, or all processes found `nothing` to tell: takes in what was held, in order, and lets
     /// the next round begin.
-    fn take_held(&self, fabric: Option<&Fabric>, nothing: bool) {
+    pub(super) fn take_held(&self, fabric: Option<&Fabric>, nothing: bool) {
         self.silence.lock().next_round(nothing);
         while let Some((from, letter, body)) = self.held.next() {
             if let Some((envelope, contents)) = Envelope::open(letter.bytes()) {

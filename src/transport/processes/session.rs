@@ -46,20 +46,23 @@ extern "C" fn last() {
 pub(super) fn session(launched: &Launched) -> Result<&'static Session, String> {
     let join = || {
         let processes = Processes::join(launched, last)?;
-        Ok(Session {
-            worlds: AtomicU32::new(0),
-            open: AtomicBool::new(false),
-            left: (0..processes.count)
-                .map(|_| AtomicBool::new(false))
-                .collect(),
-            early: Mutex::default(),
-            processes,
-        })
+        Ok(Session::new(processes))
     };
     SESSION.get_or_init(join).as_ref().map_err(String::clone)
 }
 
 impl Session {
+    pub(super) fn new(processes: Processes) -> Session {
+        let all = 0..processes.count;
+        Session {
+            worlds: AtomicU32::new(0),
+            open: AtomicBool::new(false),
+            left: all.map(|_| AtomicBool::new(false)).collect(),
+            early: Mutex::default(),
+            processes,
+        }
+    }
+
     /// Opens a world together with all other processes. Returns its number, and what each process brings.
     pub(super) fn open(&self, hello: &Hello) -> Result<(u32, Vec<Hello>), String> {
         // Relaxed: only the flag matters.
@@ -68,7 +71,7 @@ impl Session {
         }
         // Relaxed: as above.
         let world = self.worlds.fetch_add(1, Ordering::Relaxed) + 1;
-        let greeted = self.greet(world, hello);
+        let greeted = self.greet(world, hello).and_then(all_take_part);
         if greeted.is_err() {
             self.close();
         }
@@ -134,7 +137,8 @@ impl Session {
     ) {
         let hello = match Envelope::open(letter) {
             Some((envelope, note)) if envelope.kind == Kind::Hello && envelope.world == world => {
-                Reader(body.as_ref().map_or(note, Message::bytes)).hello()
+                let note = body.as_ref().map_or(note, Message::bytes);
+                Some(Reader::of(note, 0).hello().unwrap_or_else(unreadable))
             }
             Some((envelope, _)) if envelope.kind == Kind::Bye => {
                 self.leaves(from);
@@ -168,6 +172,26 @@ impl Session {
     pub(super) fn has_left(&self, process: usize) -> bool {
         // Relaxed: as above.
         self.left[process].load(Ordering::Relaxed)
+    }
+}
+
+/// What all processes bring, if none of them refuses to take part.
+fn all_take_part(all: Vec<Hello>) -> Result<Vec<Hello>, String> {
+    let refused = |(process, one): (usize, &Hello)| {
+        let why = one.refused.as_ref()?;
+        Some(format!("process {process} cannot open the world: {why}"))
+    };
+    match all.iter().enumerate().find_map(refused) {
+        Some(why) => Err(why),
+        None => Ok(all),
+    }
+}
+
+/// What a process brings whose greeting cannot be read.
+fn unreadable() -> Hello {
+    Hello {
+        refused: Some("it has sent what cannot be read".into()),
+        ..Hello::default()
     }
 }
 

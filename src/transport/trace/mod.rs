@@ -6,6 +6,7 @@ pub(crate) mod course;
 pub(crate) mod event_ring;
 pub(crate) mod operation;
 pub(crate) mod origin;
+pub(crate) mod part;
 pub(crate) mod record;
 pub(crate) mod recorder;
 pub(crate) mod words;
