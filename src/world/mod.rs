@@ -26,6 +26,7 @@ mod left;
 mod node;
 mod outcome;
 mod perfetto;
+mod placed;
 mod pool;
 mod rank;
 mod recent;

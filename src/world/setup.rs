@@ -1,4 +1,4 @@
-//! The CPUs on which the ranks of a world run, and the settings that follow: decided before any rank begins.
+//! The settings of a world, and what its ranks need to begin: decided before any rank begins.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[cfg(all(unix, feature = "signal"))]
 use super::dump;
 use super::node::Share;
+use super::placed::Placed;
 use super::rank::{NotYet, Pin, Start};
 #[cfg(feature = "mpi")]
 use super::spread::{self, Joined};
@@ -14,7 +15,7 @@ use super::verdict::Refused;
 use super::{World, carrier, tuning};
 use crate::Rank;
 use crate::collective::TuningTable;
-use crate::machine::{Bind, Cpus, Machine, Near, PinError, Placement, Unpinned};
+use crate::machine::{Cpus, Near, PinError, Placement};
 use crate::names::Transport;
 #[cfg(feature = "mpi")]
 use crate::transport::processes::Far;
@@ -30,7 +31,7 @@ const MAX_RANKS: usize = 1 << 16;
 pub(super) struct Setup {
     pub settings: Settings,
     pub placement: Placement,
-    cpus: Cpus,
+    cpus: Arc<Cpus>,
     pub strict: bool,
     #[cfg(all(unix, feature = "signal"))]
     dump: bool,
@@ -71,16 +72,15 @@ impl Setup {
         let (open, first) = Open::new();
         // Seats that were entered are ranks, even if the world that created them is closed.
         let alone = first && Live::count() == 0 && !unwind::is_rank();
-        let machine = machine_for(world.ranks, share.cpus.clone());
-        let (placement, near) = place(world, &machine, caller, alone, &share)?;
-        let usable = room_to_spin(&machine, &placement);
-        let usable = share.room.map_or(usable, |room| room.min(usable));
-        let cpus = (usable, covered(&machine.usable));
-        let spots = spots(world, &placement, caller, cpus.0);
+        let placed = Placed::of(world, caller, alone, &share)?;
+        let usable = share.room.map_or(placed.room, |room| room.min(placed.room));
+        let cpus = (usable, covered(&placed.cpus));
+        let spots = spots(world, &placed.placement, caller, cpus.0);
+        let near = placed.near.clone();
         Ok(Setup {
             settings: settings(world, cpus, near, spots, means),
-            placement,
-            cpus: machine.usable,
+            placement: placed.placement.clone(),
+            cpus: placed.cpus.clone(),
             strict: world.strict,
             #[cfg(all(unix, feature = "signal"))]
             dump: world.dump,
@@ -144,7 +144,7 @@ impl Setup {
 
     /// The CPU to which each rank is to be pinned.
     pub(super) fn pins(&self) -> Vec<Option<Pin>> {
-        let cpus = Arc::new(self.cpus.clone());
+        let cpus = &self.cpus;
         let all = NotYet::default();
         let pin = |cpu| Pin {
             cpu,
@@ -181,38 +181,6 @@ fn check_size(ranks: usize) -> Result<(), Refused> {
     }
 }
 
-/// The CPUs to which ranks are pinned on this machine, and the groups of near ranks on the machine to plan for.
-fn place(
-    world: &World,
-    machine: &Machine,
-    caller: bool,
-    alone: bool,
-    share: &Share,
-) -> Result<(Placement, Near), Refused> {
-    let (ranks, levels) = (world.ranks, &world.levels);
-    let place = |machine: &Machine, alone| {
-        let placed = machine.place(ranks, &world.bind, alone);
-        placed.map_err(|error| Refused::Usage(error.to_string()))
-    };
-    if let Some(other) = &world.machine {
-        let near = Near::of(other, &place(other, true)?, levels);
-        return Ok((Placement::unpinned(ranks, Unpinned::StandIn), near));
-    }
-    let placement = match (world.bind == Bind::Auto, share.crowd) {
-        (true, _) if caller => Placement::unpinned(ranks, Unpinned::Caller),
-        (true, Some((ranks_there, cpus))) => {
-            let ranks_there = Unpinned::Crowded {
-                ranks: ranks_there,
-                cpus,
-            };
-            Placement::unpinned(ranks, ranks_there)
-        }
-        _ => place(machine, alone)?,
-    };
-    let near = Near::of(machine, &placement, levels);
-    Ok((placement, near))
-}
-
 /// The CPUs on which ranks wait, if they may have to move apart: a pinned rank stays where it is, and the threads of
 /// seats are not ours to move.
 fn spots(
@@ -230,7 +198,7 @@ fn spots(
 fn settings(
     world: &World,
     (cpus, covered): (usize, usize),
-    near: Near,
+    near: Arc<Near>,
     spots: Option<Arc<WaitingCpus>>,
     means: Means,
 ) -> Settings {
@@ -246,37 +214,12 @@ fn settings(
         seed: world.seed,
         buffering: world.buffering,
         transport: means.transport,
-        near: Arc::new(near),
+        near,
         spots,
         tuning: means
             .tuning
             .map(|table| -> Arc<dyn Any + Send + Sync> { table }),
     }
-}
-
-/// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
-fn machine_for(ranks: usize, cpus: Cpus) -> Machine {
-    if ranks > cpus.mask.len() {
-        Machine::flat(cpus)
-    } else {
-        Machine::remembered(cpus)
-    }
-}
-
-/// The number of ranks that can spin without taking time from each other: one on each core where they are, or can be.
-/// The SMT threads of one core share the resources that a spinning one uses.
-fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
-    let pinned: Vec<usize> = placement.cpu.iter().flatten().copied().collect();
-    let taken = if pinned.is_empty() {
-        &machine.usable.mask
-    } else {
-        &pinned
-    };
-    let cores = match taken.len() {
-        0 => usize::MAX,
-        _ => machine.distinct_cores(taken),
-    };
-    cores.min(machine.usable.places())
 }
 
 /// The number of ranks for which the CPU quota lasts if they all run without interruption.
@@ -308,65 +251,6 @@ impl Drop for Open {
 mod tests {
     use super::*;
 
-    /// The number of ranks that may spin, of `ranks` ranks on a machine.
-    fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
-        let machine = Machine::from_text(text).unwrap();
-        let placement = machine.place(ranks, bind, true).unwrap();
-        room_to_spin(&machine, &placement)
-    }
-
-    #[test]
-    fn as_many_ranks_may_spin_as_there_are_cores_for_them() {
-        let smt = "package:2 core:2 cpu:2";
-        assert_eq!(room(smt, 4, &Bind::Core), 4, "one on each core");
-        assert_eq!(room(smt, 4, &Bind::Compact), 2, "two on each of two cores");
-        assert_eq!(room(smt, 8, &Bind::Auto), 4);
-        assert_eq!(
-            room(smt, 2, &Bind::None),
-            4,
-            "wherever they run, there are four cores"
-        );
-        assert_eq!(room("core:4", 4, &Bind::Compact), 4);
-    }
-
-    #[test]
-    fn ranks_spin_only_where_none_of_them_shares_a_core_or_a_cpu_with_another() {
-        let smt = "package:2 core:2 cpu:2";
-        for (machine, ranks, bind, spin) in [
-            (smt, 4, Bind::Core, true),
-            (smt, 4, Bind::Scatter, true),
-            (smt, 2, Bind::Compact, false), // two SMT threads of one core
-            (smt, 5, Bind::Auto, false),
-            (smt, 4, Bind::None, true),
-            (smt, 9, Bind::Auto, false), // more than CPUs
-            (smt, 4, Bind::Cpus(vec![0, 2, 4, 6]), true),
-            (smt, 4, Bind::Cpus(vec![0, 1, 2, 4]), false),
-            ("core:4", 4, Bind::Cpus(vec![0, 1, 2]), false),
-            ("core:4", 4, Bind::Auto, true),
-            ("core:4", 5, Bind::Auto, false),
-            ("core:4 quota=3.9", 4, Bind::Compact, true),
-            ("core:4 quota=4", 4, Bind::Auto, true),
-            ("core:4 quota=0.5", 2, Bind::Auto, true),
-            ("core:4 quota=0.5", 5, Bind::Auto, false),
-            ("core:4 mask=3", 2, Bind::Auto, false),
-            (
-                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
-                6,
-                Bind::Auto,
-                true,
-            ),
-            (
-                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
-                3,
-                Bind::Compact,
-                false,
-            ),
-        ] {
-            let crowded = are_crowded(ranks, room(machine, ranks, &bind));
-            assert_eq!(!crowded, spin, "{ranks} ranks on {machine}, {bind:?}");
-        }
-    }
-
     #[test]
     fn a_quota_covers_its_whole_cpus_and_at_least_one() {
         let quota = |quota| Cpus {
@@ -376,17 +260,5 @@ mod tests {
         assert_eq!(covered(&quota(None)), usize::MAX);
         assert_eq!(covered(&quota(Some(2.5))), 2);
         assert_eq!(covered(&quota(Some(0.5))), 1);
-    }
-
-    #[test]
-    fn shared_cpus_leave_less_room_and_a_quota_does_not() {
-        assert_eq!(room("core:4", 4, &Bind::Cpus(vec![0, 1])), 2);
-        assert_eq!(room("core:4 quota=2.5", 4, &Bind::Compact), 4);
-        assert_eq!(room("core:4 quota=0.5", 1, &Bind::Compact), 1);
-        assert_eq!(
-            room("core:4 mask=1-2", 3, &Bind::Auto),
-            2,
-            "unpinned, as there are too few"
-        );
     }
 }

@@ -1,0 +1,238 @@
+//! The CPUs on which the ranks of a world run. The last answer is remembered: a program that starts one world after the
+//! other starts the same one, and reading a machine's tree for it takes longer than starting a thread.
+
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+
+use super::World;
+use super::node::Share;
+use super::verdict::Refused;
+use crate::machine::{Bind, Cpus, Machine, Near, ObjectKind, Placement, Unpinned};
+
+/// Where the ranks of a world run.
+pub(super) struct Placed {
+    pub placement: Placement,
+    pub near: Arc<Near>,
+    /// The number of ranks that can spin without taking time from each other.
+    pub room: usize,
+    /// The CPUs that the process may use.
+    pub cpus: Arc<Cpus>,
+}
+
+/// All that [`Placed`] follows from, where the ranks are those of a whole world on the machine that is here.
+#[derive(PartialEq)]
+struct Asked {
+    ranks: usize,
+    bind: Bind,
+    levels: Vec<ObjectKind>,
+    caller: bool,
+    alone: bool,
+    cpus: Cpus,
+}
+
+/// The last question, and its answer.
+static LAST: Mutex<Option<(Asked, Arc<Placed>)>> = Mutex::new(None);
+
+impl Placed {
+    /// Places the ranks of a world. With `caller`, the thread that calls a run is one of them; `alone` states that no
+    /// other ranks live in this process.
+    pub(super) fn of(
+        world: &World,
+        caller: bool,
+        alone: bool,
+        share: &Share,
+    ) -> Result<Arc<Placed>, Refused> {
+        let placed = || Placed::new(world, caller, alone, share).map(Arc::new);
+        if world.machine.is_some() || share.crowd.is_some() {
+            return placed();
+        }
+        let asked = Asked {
+            ranks: world.ranks,
+            bind: world.bind.clone(),
+            levels: world.levels.clone(),
+            caller,
+            alone,
+            cpus: share.cpus.clone(),
+        };
+        if let Some((last, placed)) = &*LAST.lock()
+            && *last == asked
+        {
+            return Ok(placed.clone());
+        }
+        let placed = placed()?;
+        let before = LAST.lock().replace((asked, placed.clone()));
+        drop(before);
+        Ok(placed)
+    }
+
+    fn new(world: &World, caller: bool, alone: bool, share: &Share) -> Result<Placed, Refused> {
+        let machine = machine_for(world.ranks, share.cpus.clone());
+        let (placement, near) = place(world, &machine, caller, alone, share)?;
+        Ok(Placed {
+            room: room_to_spin(&machine, &placement),
+            placement,
+            near: Arc::new(near),
+            cpus: Arc::new(machine.usable),
+        })
+    }
+}
+
+/// The CPUs to which ranks are pinned on this machine, and the groups of near ranks on the machine to plan for.
+fn place(
+    world: &World,
+    machine: &Machine,
+    caller: bool,
+    alone: bool,
+    share: &Share,
+) -> Result<(Placement, Near), Refused> {
+    let (ranks, levels) = (world.ranks, &world.levels);
+    let place = |machine: &Machine, alone| {
+        let placed = machine.place(ranks, &world.bind, alone);
+        placed.map_err(|error| Refused::Usage(error.to_string()))
+    };
+    if let Some(other) = &world.machine {
+        let near = Near::of(other, &place(other, true)?, levels);
+        return Ok((Placement::unpinned(ranks, Unpinned::StandIn), near));
+    }
+    let placement = match (world.bind == Bind::Auto, share.crowd) {
+        (true, _) if caller => Placement::unpinned(ranks, Unpinned::Caller),
+        (true, Some((ranks_there, cpus))) => {
+            let ranks_there = Unpinned::Crowded {
+                ranks: ranks_there,
+                cpus,
+            };
+            Placement::unpinned(ranks, ranks_there)
+        }
+        _ => place(machine, alone)?,
+    };
+    let near = Near::of(machine, &placement, levels);
+    Ok((placement, near))
+}
+
+/// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
+fn machine_for(ranks: usize, cpus: Cpus) -> Machine {
+    if ranks > cpus.mask.len() {
+        Machine::flat(cpus)
+    } else {
+        Machine::remembered(cpus)
+    }
+}
+
+/// The number of ranks that can spin without taking time from each other: one on each core where they are, or can be.
+/// The SMT threads of one core share the resources that a spinning one uses.
+fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
+    let pinned: Vec<usize> = placement.cpu.iter().flatten().copied().collect();
+    let taken = if pinned.is_empty() {
+        &machine.usable.mask
+    } else {
+        &pinned
+    };
+    let cores = match taken.len() {
+        0 => usize::MAX,
+        _ => machine.distinct_cores(taken),
+    };
+    cores.min(machine.usable.places())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::transport::progress::wait::are_crowded;
+
+    /// The number of ranks that may spin, of `ranks` ranks on a machine.
+    fn room(text: &str, ranks: usize, bind: &Bind) -> usize {
+        let machine = Machine::from_text(text).unwrap();
+        let placement = machine.place(ranks, bind, true).unwrap();
+        room_to_spin(&machine, &placement)
+    }
+
+    #[test]
+    fn as_many_ranks_may_spin_as_there_are_cores_for_them() {
+        let smt = "package:2 core:2 cpu:2";
+        assert_eq!(room(smt, 4, &Bind::Core), 4, "one on each core");
+        assert_eq!(room(smt, 4, &Bind::Compact), 2, "two on each of two cores");
+        assert_eq!(room(smt, 8, &Bind::Auto), 4);
+        assert_eq!(
+            room(smt, 2, &Bind::None),
+            4,
+            "wherever they run, there are four cores"
+        );
+        assert_eq!(room("core:4", 4, &Bind::Compact), 4);
+    }
+
+    #[test]
+    fn ranks_spin_only_where_none_of_them_shares_a_core_or_a_cpu_with_another() {
+        let smt = "package:2 core:2 cpu:2";
+        for (machine, ranks, bind, spin) in [
+            (smt, 4, Bind::Core, true),
+            (smt, 4, Bind::Scatter, true),
+            (smt, 2, Bind::Compact, false), // two SMT threads of one core
+            (smt, 5, Bind::Auto, false),
+            (smt, 4, Bind::None, true),
+            (smt, 9, Bind::Auto, false), // more than CPUs
+            (smt, 4, Bind::Cpus(vec![0, 2, 4, 6]), true),
+            (smt, 4, Bind::Cpus(vec![0, 1, 2, 4]), false),
+            ("core:4", 4, Bind::Cpus(vec![0, 1, 2]), false),
+            ("core:4", 4, Bind::Auto, true),
+            ("core:4", 5, Bind::Auto, false),
+            ("core:4 quota=3.9", 4, Bind::Compact, true),
+            ("core:4 quota=4", 4, Bind::Auto, true),
+            ("core:4 quota=0.5", 2, Bind::Auto, true),
+            ("core:4 quota=0.5", 5, Bind::Auto, false),
+            ("core:4 mask=3", 2, Bind::Auto, false),
+            (
+                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
+                6,
+                Bind::Auto,
+                true,
+            ),
+            (
+                "{ core:2(kind=1) cpu:2 + core:4(kind=0) }",
+                3,
+                Bind::Compact,
+                false,
+            ),
+        ] {
+            let crowded = are_crowded(ranks, room(machine, ranks, &bind));
+            assert_eq!(!crowded, spin, "{ranks} ranks on {machine}, {bind:?}");
+        }
+    }
+
+    #[test]
+    fn shared_cpus_leave_less_room_and_a_quota_does_not() {
+        assert_eq!(room("core:4", 4, &Bind::Cpus(vec![0, 1])), 2);
+        assert_eq!(room("core:4 quota=2.5", 4, &Bind::Compact), 4);
+        assert_eq!(room("core:4 quota=0.5", 1, &Bind::Compact), 1);
+        assert_eq!(
+            room("core:4 mask=1-2", 3, &Bind::Auto),
+            2,
+            "unpinned, as there are too few"
+        );
+    }
+
+    #[test]
+    fn worlds_that_differ_are_placed_anew_and_equal_ones_are_not() {
+        let cpus = |mask: &[usize]| Cpus {
+            mask: mask.to_vec(),
+            quota: None,
+        };
+        let placed = |world: &World, alone, mask: &[usize]| {
+            let placed = Placed::of(world, false, alone, &Share::whole(cpus(mask)));
+            placed.unwrap_or_else(|_| panic!("it can be placed"))
+        };
+        let world = World::new(2).bind(Bind::Compact);
+        let first = placed(&world, true, &[0, 1]);
+        let pinned = |placed: &Placed| placed.placement.cpu.clone();
+        assert_eq!(pinned(&first), [Some(0), Some(1)]);
+        for _ in 0..2 {
+            let narrow = placed(&world, true, &[0]);
+            assert_eq!(pinned(&narrow), [None, None]);
+            let list = world.clone().bind(Bind::Cpus(vec![1]));
+            assert_eq!(pinned(&placed(&list, true, &[0, 1])), [Some(1), Some(1)]);
+            assert_eq!(pinned(&placed(&world, true, &[0, 1])), pinned(&first));
+            let unbound = world.clone().bind(Bind::Auto);
+            assert_eq!(pinned(&placed(&unbound, false, &[0, 1])), [None, None]);
+        }
+    }
+}
