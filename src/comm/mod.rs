@@ -23,7 +23,8 @@
 //! a slice belong to a message; `marked`: a number beside the tag of a message; `template`: Foster's hypercube template;
 //! `by_hand`: a reference for the executor.
 //!
-//! What these share: `request`: operations in progress, and `wait_several`: several of them; `reduce_loop`: the unified
+//! What these share: `request`: operations in progress, and `wait_several`: several of them; `scope_begun`: those of a
+//! scope; `reduce_loop`: the unified
 //! loop of the papers, and `order`: the order of its folds. What runs a call is in [`execute`](crate::execute), and the
 //! state of a rank in [`engine`](crate::engine).
 
@@ -41,6 +42,7 @@ pub mod partitioned;
 mod reduce_loop;
 mod request;
 mod rounds;
+mod scope_begun;
 mod template;
 mod wait_several;
 

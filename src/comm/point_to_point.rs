@@ -59,17 +59,17 @@ impl Comm {
     #[inline]
     pub fn send<T: Element>(&self, to: Rank, tag: u32, data: &[T]) -> Result<()> {
         let site = Location::caller();
-        if self.send_at_once(to, tag, Elements::of(data), site) {
+        if self.send_at_once("send", to, tag, Elements::of(data), site) {
             return Ok(());
         }
-        let show = move || send_text(to, tag);
+        let show = move || send_text("send", to, tag);
         let port = &self.core.port;
         let posts = self.posts()
             && to < self.size()
             && port.posts_at_once(self.world_rank(to), Elements::of(data));
         let event = move || CallEvent {
             posts,
-            ..send_event(to, tag, Elements::of(data), site)
+            ..send_event("send", to, tag, Elements::of(data), site)
         };
         self.recorded(&event, &show, || {
             self.check_receiver::<T>(to)?;
@@ -330,17 +330,21 @@ impl Comm {
         Ok(status)
     }
 
-    /// [`send`](Self::send) of a short message past everything that its receiver need not wait for, if nothing stands in
-    /// the way: it is checked, posted, and then recorded. Returns whether it did; if not, nothing has happened. Compiled
-    /// once for all types.
+    /// A send of a short message past everything that its receiver need not wait for, if nothing stands in the way: it is
+    /// checked, posted, and then recorded. Returns whether it did; if not, nothing has happened. Compiled once for all
+    /// types.
     #[inline(never)]
-    fn send_at_once(&self, to: Rank, tag: u32, data: Elements<'_>, site: Site) -> bool {
+    pub(super) fn send_at_once(
+        &self,
+        verb: &'static str,
+        to: Rank,
+        tag: u32,
+        data: Elements<'_>,
+        site: Site,
+    ) -> bool {
         let core = &*self.core;
-        let plain = to < self.size()
-            && !core.bounded
-            && !core.port.recorder.traces()
-            && self.shared.revoked.get().is_none();
-        let Some(count) = core.next_unhindered().filter(|_| plain) else {
+        let plain = to < self.size() && !core.bounded;
+        let Some(count) = self.next_at_once().filter(|_| plain) else {
             return false;
         };
         let receiver = self.world_rank(to);
@@ -350,14 +354,21 @@ impl Comm {
         {
             return false;
         }
-        let event = || send_event(to, tag, data, site);
+        let event = || send_event(verb, to, tag, data, site);
         let call = OnComm {
             call: &event,
             context: self.shared.context,
         };
-        let show = || send_text(to, tag);
+        let show = || send_text(verb, to, tag);
         core.port.recorder.has_sent_at_once(receiver, &call, &show);
         true
+    }
+
+    /// The number of the next operation, if nothing hinders it and it may be recorded when it is over.
+    #[inline]
+    pub(super) fn next_at_once(&self) -> Option<u64> {
+        let plain = !self.core.port.recorder.traces() && self.shared.revoked.get().is_none();
+        self.core.next_unhindered().filter(|_| plain)
     }
 
     #[inline]
@@ -389,17 +400,23 @@ fn sendrecv_text(to: Rank, send_tag: u32, receive: &Receive) -> String {
 }
 
 /// A send as errors print it.
-fn send_text(to: Rank, tag: u32) -> String {
-    format!("send(to {to}, tag {tag})")
+fn send_text(verb: &str, to: Rank, tag: u32) -> String {
+    format!("{verb}(to {to}, tag {tag})")
 }
 
 /// The recorder's entry of a send.
 #[inline]
-fn send_event(to: Rank, tag: u32, data: Elements<'_>, site: Site) -> CallEvent {
+pub(super) fn send_event(
+    verb: &'static str,
+    to: Rank,
+    tag: u32,
+    data: Elements<'_>,
+    site: Site,
+) -> CallEvent {
     CallEvent {
         info: Some(data.info()),
         count: Some(data.len()),
-        ..sending_as("send", to, tag, site)
+        ..sending_as(verb, to, tag, site)
     }
 }
 

@@ -1,150 +1,43 @@
 //! [`Scope`]: requests with borrowed buffers, for the duration of a closure.
 //!
 //! The scope holds each receive buffer in the frame of [`Comm::scope`], and the request shares it. Only this rank's own
-//! thread ever touches the buffer, when the request is concluded; so it is a plain `&mut` all the time, and no unsafe
-//! code is needed.
-//!
-//! A window of many short messages costs little more than their exchange: a send whose message is on its way is no
-//! operation in progress, and the scope alone knows of a receive.
+//! thread ever touches the buffer, when its message is taken or the request is concluded; so it is a plain `&mut` all the
+//! time, and no unsafe code is needed.
 
-use std::cell::{Cell, OnceCell, RefCell, RefMut};
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
-use std::mem;
 use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
+use super::point_to_point::send_event;
 use super::request::{Here, Request};
+use super::scope_begun::{Buffer, Land, Operations, call_of};
 use super::scoped_request::{Receives, ScopedRequest};
 use super::start::opened;
 use crate::Rank;
 use crate::engine::envelope::{Source, Status, Tag, has_room, is_of};
 use crate::engine::rank_state::Core;
-use crate::engine::receive::{Receive, receive, status_in};
+use crate::engine::receive::{Receive, status_in, status_of};
 use crate::engine::request_state::{Direction, RequestState, Until, show_all};
-use crate::error::{Error, Result, Site};
+use crate::error::{Result, Site};
 use crate::op::Element;
-use crate::op::elements::{Elements, ElementsMut};
-use crate::transport::matching::posted_receives::Slot;
+use crate::op::elements::{Elements, ElementsMut, Info};
+use crate::transport::matching::in_place::InPlace;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::{CopyTo, Loans};
 use crate::transport::trace::call_event::CallEvent;
+use crate::transport::trace::words::OnComm;
 
 /// A scope in which requests borrow their buffers; see [`Comm::scope`].
 pub struct Scope<'scope, 'env: 'scope> {
     pub(super) comm: &'scope Comm,
-    begun: RefCell<Vec<Begun<'env>>>,
+    begun: RefCell<Operations<'env>>,
     /// The buffers that are lent to receivers.
     loans: &'scope Loans<'scope, 'env>,
     /// Invariant in both lifetimes: neither may shrink or grow.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
-}
-
-/// One operation of a scope, which completes it whatever becomes of the handle.
-///
-/// It is written in place, word by word: moves of what was just written would stall.
-struct Begun<'env> {
-    core: Rc<Core>,
-    /// The slot of a receive, and its call.
-    slot: Option<Rc<Slot>>,
-    from: Source,
-    tag: Tag,
-    /// The line of a receive.
-    site: Option<Site>,
-    /// The request; of a receive only once one is needed.
-    state: OnceCell<Rc<RequestState>>,
-    /// Whether the scope has ended it.
-    over: Cell<bool>,
-    /// Where its result goes, until it is there; `None` for a send.
-    land: Cell<Option<Land<'env>>>,
-}
-
-/// The call of a receive.
-fn receive_into(from: Source, tag: Tag, site: Site) -> Receive {
-    Receive {
-        site,
-        ..receive("irecv_into", from, tag, None)
-    }
-}
-
-/// Where a result goes.
-pub(super) enum Land<'env> {
-    /// The borrowed buffer of a receive, and what stores a message there.
-    Buffer(ElementsMut<'env>, Store),
-    /// That of a collective.
-    Collective(Rc<dyn Lands + 'env>),
-}
-
-/// What stores a message in a buffer of some type.
-type Store = fn(ElementsMut<'_>, &Packet, &Core) -> Result<()>;
-
-/// What stores the result of a collective in the buffer that it has borrowed.
-pub(super) trait Lands {
-    fn land(&self, state: &RequestState) -> Result<()>;
-}
-
-impl Begun<'_> {
-    /// Its request, which is made if there is none yet.
-    fn state(&self, comm: &Comm) -> &Rc<RequestState> {
-        self.state.get_or_init(|| {
-            let posted = self.site.zip(self.slot.clone());
-            let (site, slot) = posted.expect("a receive has a slot");
-            let call = receive_into(self.from, self.tag, site);
-            let direction = Direction::Receive { call, slot };
-            self.core.renewed(direction, &comm.handle, call.site)
-        })
-    }
-
-    fn is_over(&self) -> bool {
-        self.over.get() || self.state.get().is_some_and(|state| state.over.get())
-    }
-
-    fn is_ready(&self) -> bool {
-        match (self.state.get(), &self.slot) {
-            (None, Some(slot)) => slot.is_filled(),
-            (state, _) => state.is_some_and(|state| state.is_ready()),
-        }
-    }
-
-    /// Ends one that is ready and that was not waited for.
-    fn conclude(&self) -> Result<()> {
-        let state = self.state.get();
-        state.inspect(|state| self.core.close(state));
-        self.over.set(true);
-        match (self.land.take(), &self.slot, state) {
-            (Some(Land::Buffer(buf, store)), Some(slot), _) => self.receive(slot, buf, store),
-            (Some(Land::Collective(landing)), _, Some(state)) => landing.land(state),
-            _ => Ok(()),
-        }
-    }
-
-    fn receive(&self, slot: &Slot, buf: ElementsMut<'_>, store: Store) -> Result<()> {
-        let stored = store(buf, &slot.message(), &self.core);
-        let port = &self.core.port;
-        match &stored {
-            Ok(()) => port.recorder.received(slot.empty()),
-            Err(_) => {
-                let (packet, arrival) = slot.take();
-                port.inbox().give_back(packet, arrival, &*port.fabric);
-            }
-        }
-        stored
-    }
-}
-
-impl Drop for Begun<'_> {
-    /// Cancels what has not ended by now: the scope has failed, or unwinds.
-    fn drop(&mut self) {
-        let port = &self.core.port;
-        match (self.state.get(), self.slot.take()) {
-            (None, Some(slot)) if self.is_over() => port.inbox().recycle(slot),
-            _ if self.is_over() => {}
-            (Some(state), _) => _ = self.core.revoke(state),
-            (None, Some(slot)) => port.inbox().unpost(&slot, &*port.fabric),
-            (None, None) => {}
-        }
-    }
 }
 
 /// Copies a message into the first elements of a buffer of elements of type `T`.
@@ -166,8 +59,27 @@ impl<'scope, 'env, T: Element> Receives<'scope, (&'env mut [T], Status)> for Sco
         Request::new(&self.comm.core, state, Box::new(finish)).scoped()
     }
 
+    fn wait_in_place(
+        &'scope self,
+        index: usize,
+        site: Site,
+    ) -> Option<Result<(&'env mut [T], Status)>> {
+        let begun = self.begun.borrow();
+        let one = begun.all.get(index).filter(|one| one.is_in_place())?;
+        let show = || format!("wait for {} of line {}", one.call(), one.call().site.line());
+        Some(self.comm.op(site, &show, || {
+            let InPlace { head, count, .. } = opened(one.end_in_place())?;
+            self.comm.core.port.recorder.received(head);
+            let buf: &'env mut [T] = opened(one.take_buffer().and_then(ElementsMut::typed))?;
+            Ok((
+                buf,
+                status_of(&self.comm.shared, head, count, Info::of::<T>()),
+            ))
+        }))
+    }
+
     fn state(&self, index: usize) -> Rc<RequestState> {
-        self.begun.borrow()[index].state(self.comm).clone()
+        self.begun.borrow().all[index].state(self.comm).clone()
     }
 
     fn is_done(&self, index: usize) -> bool {
@@ -256,22 +168,21 @@ impl Comm {
         self.core.port.with_loans(|loans| {
             let scope = Scope {
                 comm: self,
-                begun: RefCell::default(),
+                begun: RefCell::new(Operations::new(&self.core)),
                 loans,
                 scope: PhantomData,
                 env: PhantomData,
             };
             let result = f(&scope)?;
-            let begun = mem::take(&mut *scope.begun.borrow_mut());
-            self.finish_all(&begun, site)?;
+            self.finish_all(&scope.begun.borrow(), site)?;
             loans.settle();
             Ok(result)
         })
     }
 
     /// Waits for all operations of a scope that were not waited for, and ends each as soon as those before it are ready.
-    fn finish_all(&self, begun: &[Begun<'_>], site: Site) -> Result<()> {
-        let open = || begun.iter().filter(|one| !one.is_over());
+    fn finish_all(&self, begun: &Operations<'_>, site: Site) -> Result<()> {
+        let open = || begun.all.iter().filter(|one| !one.is_over());
         if open().next().is_none() {
             return Ok(());
         }
@@ -279,10 +190,10 @@ impl Comm {
         let show = || format!("scope, at its end, for {}", show_all(&states()));
         let (ended, failed) = (Cell::new(0), Cell::new(None));
         let go_on = || {
-            let (more, error) = conclude_ready(&begun[ended.get()..]);
+            let (more, error) = begun.conclude_ready(ended.get());
             ended.set(ended.get() + more);
             // After an error nothing is waited for.
-            let is_over = error.is_some() || ended.get() == begun.len();
+            let is_over = error.is_some() || ended.get() == begun.all.len();
             failed.set(failed.take().or(error));
             is_over
         };
@@ -294,23 +205,6 @@ impl Comm {
             failed.take().map_or(Ok(()), Err)
         })
     }
-}
-
-/// Ends the first of some operations, as far as they are ready. Returns how many, and the error of the one behind them
-/// if that has failed.
-fn conclude_ready(begun: &[Begun<'_>]) -> (usize, Option<Error>) {
-    for (place, one) in begun.iter().enumerate() {
-        if one.is_over() {
-            continue;
-        }
-        if !one.is_ready() {
-            return (place, None);
-        }
-        if let Err(error) = one.conclude() {
-            return (place, Some(error));
-        }
-    }
-    (begun.len(), None)
 }
 
 impl<'scope, 'env> Scope<'scope, 'env> {
@@ -331,11 +225,14 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: u32,
         data: &'env [T],
     ) -> Result<ScopedRequest<'scope, &'env [T]>> {
-        let site = Location::caller();
+        let (site, elements) = (Location::caller(), Elements::of(data));
+        if Loans::copies(elements) && self.comm.send_at_once("isend", to, tag, elements, site) {
+            return Ok(ScopedRequest::sent(self.comm, to, tag, site, data));
+        }
         let show = || format!("isend(to {to}, tag {tag})");
         let event = || CallEvent {
             posts: self.comm.posts(),
-            ..CallEvent::at(site)
+            ..send_event("isend", to, tag, elements, site)
         };
         self.comm.recorded(&event, &show, || {
             if !self.comm.posts() {
@@ -343,7 +240,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             }
             self.comm.check_receiver::<T>(to)?;
             let (rank, head) = (self.comm.world_rank(to), self.comm.head(tag));
-            let there = self.loans.send(rank, head, Elements::of(data));
+            let there = self.loans.send(rank, head, elements);
             self.comm.posted(to, there)?;
             Ok(ScopedRequest::sent(self.comm, to, tag, site, data))
         })
@@ -395,6 +292,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     ///
     /// As [`Comm::irecv`]; [`TooShort`](crate::ErrorKind::TooShort) comes from waiting for the request.
+    ///
+    /// After a receive that was cancelled, or whose scope has failed, the buffer may hold the elements of a message that
+    /// another receive gets.
     #[track_caller]
     pub fn irecv_into<T: Element>(
         &'scope self,
@@ -402,27 +302,46 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: impl Into<Tag>,
         buf: &'env mut [T],
     ) -> Result<ScopedRequest<'scope, (&'env mut [T], Status)>> {
-        let index = self.start_receive(from.into(), tag.into(), Location::caller())?;
-        let land = Land::Buffer(ElementsMut::of(buf), store::<T>);
-        *self.begun.borrow_mut()[index].land.get_mut() = Some(land);
+        let buffer = Buffer(ElementsMut::of(buf), store::<T>);
+        let index = self.start_receive(from.into(), tag.into(), buffer, Location::caller())?;
         Ok(ScopedRequest::receive(self, index))
     }
 
     /// Posts a receive, and returns its index.
-    fn start_receive(&self, from: Source, tag: Tag, site: Site) -> Result<usize> {
-        let call = receive_into(from, tag, site);
+    fn start_receive(
+        &self,
+        from: Source,
+        tag: Tag,
+        buffer: Buffer<'env>,
+        site: Site,
+    ) -> Result<usize> {
+        let (call, port) = (call_of(from, tag, site), &self.comm.core.port);
+        let show = || call.to_string();
         let event = || CallEvent {
             posts: true,
-            ..CallEvent::at(site)
+            ..call.describe()
         };
-        self.comm.recorded(&event, &|| call.to_string(), || {
-            let slot = self.comm.post_slot(&call)?;
-            let mut begun = self.begin();
-            (begun.from, begun.tag, begun.site) = (from, tag, Some(site));
-            begun.slot = Some(slot);
-            drop(begun);
-            Ok(self.begun.borrow().len() - 1)
+        let is_there = !matches!(from, Source::Rank(from) if from >= self.comm.size());
+        if let Some(count) = self.comm.next_at_once().filter(|_| is_there) {
+            port.begin(count);
+            let index = self.begin_receive(&call, buffer);
+            let context = self.comm.shared.context;
+            let call = &event;
+            port.recorder
+                .has_posted_at_once(&OnComm { call, context }, &show);
+            return Ok(index);
+        }
+        self.comm.recorded(&event, &show, || {
+            self.comm.check_source(&call)?;
+            Ok(self.begin_receive(&call, buffer))
         })
+    }
+
+    #[inline]
+    fn begin_receive(&self, call: &Receive, buffer: Buffer<'env>) -> usize {
+        let mut begun = self.begun.borrow_mut();
+        begun.receive(self.comm, call, buffer);
+        begun.all.len() - 1
     }
 
     /// Registers a request, which the scope completes.
@@ -431,40 +350,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         request: Request<'scope, R>,
         land: Option<Land<'env>>,
     ) -> ScopedRequest<'scope, R> {
-        let mut begun = self.begin();
-        begun.state = request.state().clone().into();
-        begun.land = Cell::new(land);
-        drop(begun);
+        let state = request.state().clone();
+        self.begun.borrow_mut().keep(state, land);
         ScopedRequest::open(request)
-    }
-
-    /// Registers an operation, which is last from then on, to be described by the caller.
-    #[inline]
-    fn begin(&self) -> RefMut<'_, Begun<'env>> {
-        let mut begun = self.begun.borrow_mut();
-        let count = begun.len();
-        if count == begun.capacity() {
-            // More at once than `push` would: each time, all are moved.
-            begun.reserve(8 + 3 * count);
-        }
-        begun.push(Begun {
-            core: self.comm.core.clone(),
-            slot: None,
-            from: Source::Any,
-            tag: Tag::Any,
-            site: None,
-            state: OnceCell::new(),
-            over: Cell::new(false),
-            land: Cell::new(None),
-        });
-        RefMut::map(begun, |all| &mut all[count])
     }
 
     /// The buffer that a receive has borrowed, once.
     fn buffer(&self, index: usize) -> Option<ElementsMut<'env>> {
-        match self.begun.borrow().get(index)?.land.take()? {
-            Land::Buffer(buf, _) => Some(buf),
-            Land::Collective(_) => None,
-        }
+        self.begun.borrow().all.get(index)?.take_buffer()
     }
 }

@@ -8,7 +8,8 @@ use std::rc::Rc;
 
 use super::request::{Here, Request};
 use super::run_call::blocks_of;
-use super::scope::{Land, Lands, Scope};
+use super::scope::Scope;
+use super::scope_begun::{Land, Lands};
 use super::scoped_request::ScopedRequest;
 use super::start::opened;
 use super::started::{Begun, ended, started_of};

@@ -4,6 +4,7 @@
 
 use std::fmt;
 use std::mem;
+use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
@@ -16,6 +17,9 @@ use crate::error::{Result, Site};
 pub(super) trait Receives<'scope, R> {
     /// The request of a receive; only once for each.
     fn request(&'scope self, index: usize) -> Request<'scope, R>;
+
+    /// [`wait`](ScopedRequest::wait) for a receive whose message is in its buffer; `None` for any other.
+    fn wait_in_place(&'scope self, index: usize, site: Site) -> Option<Result<R>>;
 
     fn state(&self, index: usize) -> Rc<RequestState>;
 
@@ -91,7 +95,11 @@ impl<'scope, R: 'scope> ScopedRequest<'scope, R> {
     /// As [`Request::wait`]; returns the borrow.
     #[track_caller]
     pub fn wait(self) -> Result<R> {
-        Request::from(self).wait()
+        let in_place = match &self.0 {
+            Form::Receive { scope, index } => scope.wait_in_place(*index, Location::caller()),
+            _ => None,
+        };
+        in_place.unwrap_or_else(|| Request::from(self).wait())
     }
 
     /// As [`Request::test`].

@@ -12,7 +12,7 @@ use super::rank_state::Core;
 use crate::Rank;
 use crate::error::{Result, Site};
 use crate::op::Element;
-use crate::op::elements::ElementsMut;
+use crate::op::elements::{ElementsMut, Info};
 use crate::transport::CommShared;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::wait_for_graph::Needs;
@@ -93,6 +93,16 @@ pub(crate) fn receive(
 #[inline]
 pub(crate) fn status_in(comm: &CommShared, packet: &Packet) -> Status {
     Status::of(packet, member_of(comm, packet.head))
+}
+
+/// The status of a message of `count` elements with this head.
+pub(crate) fn status_of(
+    comm: &CommShared,
+    head: Head,
+    count: usize,
+    info: &'static Info,
+) -> Status {
+    Status::of_head(head, member_of(comm, head), count, info)
 }
 
 #[inline]
@@ -223,9 +233,8 @@ impl Comm {
                     .settle(&OnComm { call, context }, &show);
             })
         })?;
-        let source = member_of(&self.shared, into.head);
         let info = into.elements.info();
-        Ok(Status::of_head(into.head, source, into.count, info))
+        Ok(status_of(&self.shared, into.head, into.count, info))
     }
 
     /// Takes the first message that matches into a buffer, or leaves it where it was if it does not fit. `waits` runs

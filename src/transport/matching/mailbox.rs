@@ -20,27 +20,27 @@ use crate::transport::memory::packet::Packet;
 use crate::unwind;
 
 /// An unexpected message, with its place in the order of arrival.
-struct Early {
+pub(super) struct Early {
     arrival: u64,
     packet: Packet,
 }
 
 /// The receiving end of one rank.
 pub(crate) struct Inbox {
-    mail: Incoming,
+    pub(super) mail: Incoming,
     /// By (context, source): only pairs that have a message waiting.
-    early: BySource<VecDeque<Early>>,
-    arrivals: u64,
+    pub(super) early: BySource<VecDeque<Early>>,
+    pub(super) arrivals: u64,
     /// The arrival of the message handed out last, for `put_back`.
     taken: u64,
     /// Posted receives: requests made before the rank waits for them.
-    posted: Posted,
+    pub(super) posted: Posted,
     /// Messages that were revoked, and own a user's value. Its destructor runs only when the inbox is drained or
     /// dropped, never in the middle of a receive.
     to_drop: Vec<Packet>,
     /// Messages that a posted receive from any source wants stay in their queue, with all behind them, until the
     /// chooser has decided which queue the receive takes from.
-    controlled: bool,
+    pub(super) controlled: bool,
 }
 
 impl Inbox {

@@ -43,6 +43,12 @@ impl Slot {
         self.filled.set(true);
     }
 
+    /// Puts a message into an empty slot that is not open.
+    pub(crate) fn put(&self, packet: Packet, arrival: u64) {
+        let mut packet = packet;
+        self.fill(&mut packet, arrival);
+    }
+
     /// Lets `fill` put a message into an empty slot; it returns the place in the order of arrival if there was one.
     /// Returns whether there was.
     pub(in crate::transport) fn fill_in_place(

@@ -26,6 +26,7 @@
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
+use std::ptr;
 use std::sync::{Arc, OnceLock};
 
 use crossbeam_utils::CachePadded;
@@ -33,7 +34,7 @@ use crossbeam_utils::CachePadded;
 use crate::op::elements::{Elements, ElementsMut, Info, copy_bytes};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::blocks::PIECE;
-use crate::transport::memory::bytes::{CACHE_LINE, prefetch_to_write};
+use crate::transport::memory::bytes::{CACHE_LINE, prefetch, prefetch_to_write};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
 
@@ -43,6 +44,12 @@ pub(in crate::transport) const ANNEX: usize = 4096;
 const NEAR: usize = if cfg!(all(test, loom)) { 1 } else { 8 };
 /// A writer takes the lines of the cell that is this much further from its reader beforehand: the reader has left them.
 const SOON: u32 = 3;
+/// A reader that has found so many messages there, one after the other, is behind its writer: it requests the lines of
+/// the cell that is `AHEAD` further.
+const BEHIND: u32 = 4;
+const AHEAD: u32 = 2;
+/// The longest messages for which it does: those of longer ones follow each other, and come by themselves.
+const REQUESTED: usize = 2 * CACHE_LINE + EAGER_BYTES;
 
 /// A ring of `CELLS` cells, a power of two, which have space for elements of `BYTES` bytes.
 pub(in crate::transport) struct Ring<const BYTES: usize, const CELLS: usize> {
@@ -120,6 +127,7 @@ pub(in crate::transport) fn ring<const BYTES: usize, const CELLS: usize>(
     let reader = Reader {
         ring,
         read: packets,
+        row: 0,
     };
     (writer, reader)
 }
@@ -339,6 +347,8 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
 pub(in crate::transport) struct Reader<const BYTES: usize, const CELLS: usize> {
     ring: Arc<Ring<BYTES, CELLS>>,
     read: u32,
+    /// Number of messages copied by [`take_into`](Self::take_into), each of which was there at the first look.
+    row: u32,
 }
 
 impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
@@ -385,7 +395,10 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
         into: &mut ElementsMut<'_>,
         accepts: impl FnOnce(Head) -> bool,
     ) -> Option<(Head, usize)> {
-        let (cell, label) = self.next()?;
+        let Some((cell, label)) = self.next() else {
+            self.row = 0;
+            return None;
+        };
         let taken = cell.content.with(|content| {
             let content = content.cast::<Content<BYTES>>();
             // SAFETY: as in `take`. The label says that so many elements of this type lie in the body, or in the annex
@@ -398,6 +411,7 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
                 }
                 let body = (&raw const (*content).body).cast();
                 let (to, bytes) = (into.first(), count * info.size());
+                self.request(bytes);
                 match bytes <= BYTES {
                     true => copy_bytes(to, body, bytes),
                     false => self.in_annex(body, |annex| copy_bytes(to, annex, bytes)),
@@ -405,8 +419,22 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
                 Some((head, count))
             }
         })?;
+        self.row = self.row.saturating_add(1);
         self.count_read();
         Some(taken)
+    }
+
+    /// Requests the lines of a later cell, as many as a message of `bytes` bytes needs, if this end is behind its writer.
+    #[inline]
+    fn request(&self, bytes: usize) {
+        if self.row < BEHIND || bytes > REQUESTED {
+            return;
+        }
+        let cell = ptr::from_ref(self.ring.cell(self.read.wrapping_add(AHEAD))).cast();
+        prefetch(cell, 0);
+        for line in 1..=(bytes + EAGER_BYTES - 1) / CACHE_LINE {
+            prefetch(cell, line);
+        }
     }
 
     /// Counts the next packet as read.

@@ -76,11 +76,17 @@ impl Port {
 }
 
 impl<'env> Loans<'_, 'env> {
+    /// Whether a message is copied wherever there is space for it.
+    #[inline]
+    pub(crate) fn copies(data: Elements<'_>) -> bool {
+        Out::fits(data)
+    }
+
     /// Sends a borrowed message, and never waits: a short one as a copy, otherwise lent for as long as these loans last.
     /// Returns whether the receiver had not ended before.
     #[inline]
     pub(crate) fn send(&self, to: Rank, head: Head, data: Elements<'env>) -> bool {
-        let sent = Out::fits(data).then(|| self.port.send_by_fast_box(to, head, data, false));
+        let sent = Self::copies(data).then(|| self.port.send_by_fast_box(to, head, data, false));
         match sent.flatten() {
             Some(there) => there,
             None => self.send_elsewhere(to, head, data),

@@ -128,12 +128,16 @@ impl Port {
         self.spin_taking_in(is_met)
     }
 
-    /// The same, but takes in what arrives also where no call is started.
+    /// The same, but takes in what arrives also where no call is started, and `is_met` may take what it has room for
+    /// before that.
     pub(crate) fn spin_taking_in(&self, is_met: &dyn Fn() -> bool) -> bool {
         if self.is_controlled() {
             return false;
         }
         let look = &mut || {
+            if is_met() {
+                return Some(());
+            }
             match self.has_started() {
                 true => self.advance_started(),
                 false => self.take_in(),

@@ -141,16 +141,32 @@ impl Recorder {
         call: &impl DescribeCall,
         show: &dyn Fn() -> String,
     ) {
-        let Some(record) = &self.record else {
-            return;
-        };
-        let number = self.begun.get() + 1;
-        self.begun.set(number);
         let course = Course {
             sent: 1,
             received: 0,
             last: Last::to(to),
         };
+        self.has_done_at_once(course, call, show);
+    }
+
+    /// Records the start of a receive from its beginning to its end. Not while this traces.
+    #[inline]
+    pub(crate) fn has_posted_at_once(&self, call: &impl DescribeCall, show: &dyn Fn() -> String) {
+        self.has_done_at_once(Course::default(), call, show);
+    }
+
+    #[inline]
+    fn has_done_at_once(
+        &self,
+        course: Course,
+        call: &impl DescribeCall,
+        show: &dyn Fn() -> String,
+    ) {
+        let Some(record) = &self.record else {
+            return;
+        };
+        let number = self.begun.get() + 1;
+        self.begun.set(number);
         self.write_to_ring(record, number, course.notes(Progress::Done), call, show);
     }
 
