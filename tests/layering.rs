@@ -12,9 +12,9 @@ mod sources;
 
 /// Lowest first. Modules of one layer never import each other.
 const LAYERS: &[&[&str]] = &[
-    &["hash", "sort"],
+    &["hash", "sort", "sync"],
     &[
-        "error", "machine", "moves", "mpi", "names", "op", "span", "sync", "unwind",
+        "error", "machine", "moves", "mpi", "names", "op", "span", "unwind",
     ],
     &["topology", "transport"],
     &["schedule"],

@@ -3,7 +3,8 @@
 //! A window of many short messages costs little more than their exchange: a send whose message is on its way is no
 //! operation in progress, and the scope alone knows of a receive. A short message goes straight to the buffer of its
 //! receive if it is the next one when the receive is posted, or when the scope looks for it. It becomes a packet again
-//! if the receive is cancelled, or if its handle is used in other ways than to be waited for.
+//! if the receive is cancelled, if its handle is used in other ways than to be waited for, if a report or a trace shows
+//! the scope's operations, and if the scope has to wait for an operation before it.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
@@ -15,6 +16,7 @@ use crate::engine::receive::{Receive, receive};
 use crate::engine::request_state::{Direction, RequestState};
 use crate::error::{Error, Result, Site};
 use crate::op::elements::ElementsMut;
+use crate::sort;
 use crate::transport::matching::in_place::InPlace;
 use crate::transport::matching::mailbox::Inbox;
 use crate::transport::matching::posted_receives::Slot;
@@ -116,7 +118,20 @@ impl<'env> Operations<'env> {
 
 impl Drop for Operations<'_> {
     fn drop(&mut self) {
+        if self.all.iter().any(|one| !one.is_over()) {
+            self.close();
+        }
         self.all.iter_mut().for_each(|one| one.leave(&self.core));
+    }
+}
+
+impl Operations<'_> {
+    /// Closes the receives that are open, before the messages of the others go back in the order in which they came: a
+    /// receive that outlives the scope must not get one before an earlier one.
+    #[cold]
+    fn close(&mut self) {
+        self.all.iter_mut().for_each(|one| one.close(&self.core));
+        sort::by_numbers(&mut self.all, |one| [one.arrival() as usize]);
     }
 }
 
@@ -290,6 +305,22 @@ impl<'env> Begun<'env> {
             }
         }
         stored
+    }
+
+    /// Cancels it if its message has not come.
+    fn close(&mut self, core: &Core) {
+        if !self.is_over() && !self.is_ready() {
+            self.leave_slot(core);
+            self.stage.set(Stage::Over);
+        }
+    }
+
+    /// The place of its message in the order of arrival.
+    fn arrival(&self) -> u64 {
+        match self.is_in_place() {
+            true => self.in_place.get().arrival,
+            false => self.slot.get().map_or(0, |slot| slot.arrival()),
+        }
     }
 
     /// Cancels it, if it has not ended by now.

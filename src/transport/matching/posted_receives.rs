@@ -106,6 +106,11 @@ impl Slot {
         packet.head
     }
 
+    /// The place of its message in the order of arrival.
+    pub(crate) fn arrival(&self) -> u64 {
+        self.message.borrow().1
+    }
+
     /// Takes its message, with the place in the order of arrival. Once, and only when it [is filled](Self::is_filled).
     pub(crate) fn take(&self) -> (Packet, u64) {
         self.message.replace((Packet::empty(), 0))

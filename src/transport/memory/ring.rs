@@ -347,7 +347,8 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
 pub(in crate::transport) struct Reader<const BYTES: usize, const CELLS: usize> {
     ring: Arc<Ring<BYTES, CELLS>>,
     read: u32,
-    /// Number of messages copied by [`take_into`](Self::take_into), each of which was there at the first look.
+    /// Number of messages copied by [`take_into`](Self::take_into), each of which was there at its first look. Other ways to
+    /// take or to look leave it.
     row: u32,
 }
 

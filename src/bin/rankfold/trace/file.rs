@@ -53,39 +53,46 @@ pub fn read(path: &Path) -> Result<Part, Stop> {
         ))
     };
     let File { about, events } = serde_json::from_str(&text).map_err(no_trace)?;
-    if about.get("clocks").is_some() {
-        return Err(Stop::Input(format!("{name} is merged already")));
-    }
-    if about.get("process").is_none() {
-        return Err(Stop::Input(format!(
-            "{name} is the trace of a world in one process, or has logical times: it is not merged"
-        )));
+    if let Some(why) = cannot_be_merged(&about) {
+        return Err(Stop::Input(format!("{name} {why}")));
     }
     let about: About = serde_json::from_value(about).map_err(no_trace)?;
-    let About {
-        process, processes, ..
-    } = about;
-    if processes > MOST_PROCESSES {
-        return Err(Stop::Input(format!(
-            "{name}: at most {MOST_PROCESSES} processes are merged, not {processes}"
-        )));
+    if let Some(why) = about.fault() {
+        return Err(Stop::Input(format!("{name} {why}")));
     }
-    if process >= processes {
-        return Err(Stop::Input(format!(
-            "{name} is of process {process} of {processes}: there is none"
-        )));
-    }
-    let part = Part {
-        name,
-        about,
-        events,
-    };
-    match part.events.iter().position(|event| !is_sound(event)) {
+    match events.iter().position(|event| !is_sound(event)) {
         Some(place) => Err(Stop::Input(format!(
-            "{}: event {place} is none of a rank",
-            part.name
+            "{name}: event {place} is none of a rank"
         ))),
-        None => Ok(part),
+        None => Ok(Part {
+            name,
+            about,
+            events,
+        }),
+    }
+}
+
+/// Why a trace is none of one process of several, if so.
+fn cannot_be_merged(about: &Value) -> Option<&'static str> {
+    if about.get("clocks").is_some() {
+        return Some("is merged already");
+    }
+    let of_one = about.get("process").is_none();
+    of_one
+        .then_some("is the trace of a world in one process, or has logical times: it is not merged")
+}
+
+impl About {
+    /// What is wrong with it.
+    fn fault(&self) -> Option<String> {
+        let (process, processes) = (self.process, self.processes);
+        if processes > MOST_PROCESSES {
+            return Some(format!(
+                "is of {processes} processes: at most {MOST_PROCESSES} are merged"
+            ));
+        }
+        (process >= processes)
+            .then(|| format!("is of process {process} of {processes}: there is none"))
     }
 }
 
