@@ -103,7 +103,6 @@ impl AtCellPort<'_> {
         post: impl FnOnce(&mut CellPort, Stamp),
     ) -> Result<()> {
         let call = self.call;
-        self.cell_port.take_back();
         call.comm.core.tick()?;
         if self.cell_port.lagging().is_some() {
             self.wait_for_room()?;

@@ -28,7 +28,6 @@
 #![allow(unsafe_code)]
 
 mod floor;
-mod take_back;
 
 use std::mem::{MaybeUninit, align_of, size_of, size_of_val};
 use std::ptr;
