@@ -149,7 +149,7 @@ impl Session {
                 others().find(|other| said[*other].is_none() && self.has_left(*other))
             {
                 return Err(format!(
-                    "process {gone} has not opened this world: it has exited, or has sent what cannot be read"
+                    "process {gone} has exited without this world, or has sent what cannot be read"
                 ));
             }
             let hear = &mut |from, letter: &[u8], body| {
