@@ -109,6 +109,14 @@ impl Processes {
         }
     }
 
+    /// MPI fails, for this reason.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn fail(&self, why: &str) {
+        let mut state = self.state.lock();
+        state.traffic = Err(why.into());
+        state.is_reported = false;
+    }
+
     /// Sends a message to another process, and waits for nothing: `head`, and then `contents`. A receiver gets what is
     /// long as a body apart from the head.
     pub(crate) fn send(&self, to: usize, head: &[u8], contents: &[MaybeUninit<u8>]) {

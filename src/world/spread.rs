@@ -43,7 +43,8 @@ impl World {
     /// [seeds](World::seed) and [stand-ins](World::machine) are refused. Messages and collectives of [plain](Plain)
     /// elements, [`dup`](crate::Comm::dup) and [`split`](crate::Comm::split) are for all ranks; what needs shared memory
     /// is refused among ranks of several processes. A deadlock of ranks of several processes is found once every rank of
-    /// every process has ended or sleeps. `docs/cluster.md` says more.
+    /// every process has ended or sleeps. Under a launcher a usage error, such as a world of 0 ranks, a bad tuning file or
+    /// a bad transport, is told once all processes open their world. `docs/cluster.md` says more.
     ///
     /// # Examples
     ///

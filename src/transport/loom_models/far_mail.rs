@@ -4,8 +4,8 @@
 //! The lock of MPI, the arrival, the lanes of far ranks and the sleep of a wait are the real ones; the letters are there when
 //! the model begins. Ranks do not nap here: a lost wake-up, which costs a millisecond at most in a program, is a deadlock.
 //!
-//! Should fail, and is still to be broken by hand: where what arrives does not rouse its receiver, or rouses it before it is in
-//! the lane, or where a poll before the sleep takes in one message and leaves the others, a rank sleeps for ever.
+//! Checked by hand: where what arrives does not rouse its receiver, and where it does so before the message is in the lane,
+//! the model fails. It does not see a poll before the sleep that takes in one message and leaves the other.
 
 use std::rc::Rc;
 

@@ -71,6 +71,10 @@ impl Far {
             _ if envelope.world > self.world => self.session.keep(from, letter, body),
             // Of a world that is over.
             _ if envelope.world < self.world => {}
+            Kind::Hello => {
+                let note = body.as_ref().map_or(contents, Message::bytes);
+                self.take_hello(fabric, from, note);
+            }
             Kind::Silence => {
                 let note = body.as_ref().map_or(contents, Message::bytes);
                 match self.reader(note).say() {
@@ -173,6 +177,16 @@ impl Far {
             _ => _ = endpoint.mail.send(packet),
         }
         endpoint.sleeper.rouse();
+    }
+
+    /// A process that has greeted says that it does not take part after all.
+    fn take_hello(&self, fabric: Option<&Fabric>, from: usize, note: &[u8]) {
+        let hello = self.reader(note).hello();
+        let Some(why) = hello.and_then(|hello| hello.refused) else {
+            return self.distrust(fabric, from);
+        };
+        self.fails(fabric, from, &format!("its world could not start: {why}"));
+        self.session.leaves(from);
     }
 
     fn take_end(&self, fabric: Option<&Fabric>, from: usize, note: &[u8]) {

@@ -56,6 +56,8 @@ impl Far {
     pub(super) fn tell_found(&self, found: Option<Arc<Mismatch>>) {
         let (me, _) = self.process();
         if self.questions.found.lock()[me].is_none() {
+            // First: who hears it may open the next world.
+            self.session.ends();
             self.tell_silence(To::All, &Say::Found(found.clone()));
             self.questions.find(me, found);
         }
@@ -164,6 +166,8 @@ impl Port {
         far.tell_silence(To::All, &Say::Look(question));
         let begin = Instant::now();
         let mut nap = Nap::default();
+        // Where all others are late, too: what they have answered since counts again.
+        self.pump();
         while !far.questions.is_settled(question, &far.live_others()) {
             if begin.elapsed() >= PATIENCE {
                 return far.questions.give_up(question);

@@ -346,11 +346,9 @@ impl Far {
             // Nobody has taken in what came early.
             self.begin(None);
         }
-        let why = self
-            .not_started
-            .get()
-            .map_or("no reason is known", |why| why);
-        let why = Gone::Failed(format!("its world could not start: {why}").into());
+        let why = self.not_started.get();
+        let why = why.map_or_else(String::new, |why| format!(": {why}"));
+        let why = Gone::Failed(format!("its world could not start{why}").into());
         self.near
             .clone()
             .for_each(|rank| self.tell_end(rank, &why, None, None));

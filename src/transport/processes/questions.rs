@@ -89,8 +89,9 @@ impl Questions {
 
     /// No more answers to this question are waited for.
     pub(super) fn give_up(&self, question: u32) {
-        let answered = self.answered(question);
+        // Before `seen`, here and in `see`: an answer that arrives meanwhile is not forgotten.
         let mut late = self.late.lock();
+        let answered = self.answered(question);
         late.iter_mut()
             .zip(answered)
             .for_each(|(late, answered)| *late |= !answered);
@@ -98,7 +99,8 @@ impl Questions {
 
     /// A process has answered.
     pub(super) fn see(&self, from: usize, question: u32, local_state: LocalState) {
-        self.late.lock()[from] = false;
+        let mut late = self.late.lock();
+        late[from] = false;
         let seen = &mut self.seen.lock()[from];
         if seen.as_ref().is_none_or(|(before, _)| *before < question) {
             *seen = Some((question, local_state));

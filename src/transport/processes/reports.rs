@@ -276,7 +276,7 @@ impl Reader<'_> {
     }
 
     fn calls(&mut self) -> Option<Calls> {
-        Some(Calls {
+        let mut calls = Calls {
             group: CommRecord {
                 context: self.short()?,
                 members: self.members()?,
@@ -284,7 +284,15 @@ impl Reader<'_> {
             },
             broken: self.flag()?,
             records: self.list(Reader::record)?,
-        })
+        };
+        // One record for each call of a rank.
+        let mut told = BTreeSet::new();
+        let Calls { group, records, .. } = &mut calls;
+        records.retain(|(number, rank, _)| told.insert((*number, *rank)));
+        let are_members = records
+            .iter()
+            .all(|(_, rank, _)| group.members.contains(*rank));
+        are_members.then_some(calls)
     }
 
     fn local_state(&mut self) -> Option<LocalState> {

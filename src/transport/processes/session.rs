@@ -17,12 +17,22 @@ pub(super) struct Session {
     pub processes: Processes,
     /// Number of worlds that were opened.
     worlds: AtomicU32,
-    /// Whether a world is open.
-    open: AtomicBool,
+    /// The world that is open.
+    stage: Mutex<Stage>,
     /// The processes that have said that they exit.
     left: Box<[AtomicBool]>,
     /// Messages of worlds that this process has not opened yet, with their senders.
     early: Mutex<VecDeque<Early>>,
+}
+
+/// Where the world stands that is spread over the processes now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// There is none.
+    Over,
+    Runs,
+    /// Its ranks have ended everywhere, and what was found is told: another process may open the next one already.
+    Ends,
 }
 
 /// A message of a world that this process has not opened yet: its sender, the letter and the body.
@@ -56,7 +66,7 @@ impl Session {
         let all = 0..processes.count;
         Session {
             worlds: AtomicU32::new(0),
-            open: AtomicBool::new(false),
+            stage: Mutex::new(Stage::Over),
             left: all.map(|_| AtomicBool::new(false)).collect(),
             early: Mutex::default(),
             processes,
@@ -65,31 +75,69 @@ impl Session {
 
     /// Opens a world together with all other processes. Returns its number, and what each process brings.
     pub(super) fn open(&self, hello: &Hello) -> Result<(u32, Vec<Hello>), String> {
-        // Relaxed: only the flag matters.
-        if self.open.swap(true, Ordering::Relaxed) {
-            return Err("another world of this process is spread over the processes now".into());
-        }
-        // Relaxed: as above.
+        self.begin()?;
+        // Relaxed: only the number matters.
         let world = self.worlds.fetch_add(1, Ordering::Relaxed) + 1;
-        let greeted = self.greet(world, hello).and_then(all_take_part);
+        let greeted = self.greet(world, hello);
+        if let Err(why) = &greeted
+            && hello.refused.is_none()
+        {
+            self.take_back(world, why);
+        }
+        let greeted = greeted.and_then(all_take_part);
         if greeted.is_err() {
             self.close();
         }
         greeted.map(|all| (world, all))
     }
 
+    /// Takes the place of the one open world. Waits for one that ends: no rank is left that could hold it up.
+    fn begin(&self) -> Result<(), String> {
+        let mut nap = Nap::default();
+        loop {
+            let before = self.stage.lock().begin();
+            match before {
+                Stage::Over => return Ok(()),
+                Stage::Runs => {
+                    return Err(
+                        "another world of this process is spread over the processes now".into(),
+                    );
+                }
+                Stage::Ends => nap.pass(),
+            }
+        }
+    }
+
+    /// The open world is about to be over.
+    pub(super) fn ends(&self) {
+        *self.stage.lock() = Stage::Ends;
+    }
+
     /// The world is over; another one may be opened.
     pub(super) fn close(&self) {
-        // Relaxed: as in `open`.
-        self.open.store(false, Ordering::Relaxed);
+        *self.stage.lock() = Stage::Over;
+    }
+
+    /// Tells the others, which have been greeted, that this process does not take part after all.
+    fn take_back(&self, world: u32, why: &str) {
+        let hello = Hello {
+            refused: Some(why.into()),
+            ..Hello::default()
+        };
+        self.send_others(Kind::Hello, world, &Writer::default().hello(&hello));
+    }
+
+    fn send_others(&self, kind: Kind, world: u32, note: &Writer) {
+        let (head, note) = (Envelope::of_note(kind, world).bytes(), note.bytes());
+        let processes = &self.processes;
+        let others = (0..processes.count).filter(|other| *other != processes.me);
+        others.for_each(|other| processes.send(other, &head, &note));
     }
 
     fn greet(&self, world: u32, hello: &Hello) -> Result<Vec<Hello>, String> {
         let processes = &self.processes;
-        let note = Writer::default().hello(hello).bytes();
-        let head = Envelope::of_note(Kind::Hello, world).bytes();
         let others = || (0..processes.count).filter(|other| *other != processes.me);
-        others().for_each(|other| processes.send(other, &head, &note));
+        self.send_others(Kind::Hello, world, &Writer::default().hello(hello));
         let mut said: Vec<Option<Hello>> = vec![None; processes.count];
         said[processes.me] = Some(hello.clone());
         let mut nap = Nap::default();
@@ -100,11 +148,16 @@ impl Session {
             if let Some(gone) =
                 others().find(|other| said[*other].is_none() && self.has_left(*other))
             {
-                return Err(format!("process {gone} has exited without this world"));
+                return Err(format!(
+                    "process {gone} has exited without this world, or has sent what cannot be read"
+                ));
             }
-            processes.poll(true, &mut |from, letter, body| {
+            let hear = &mut |from, letter: &[u8], body| {
                 self.hear(world, &mut said, (from, letter, body));
-            })?;
+            };
+            // It is reported once, and nothing is to be heard of them any more.
+            let lost = |_: &String| others().for_each(|other| self.leaves(other));
+            processes.poll(true, hear).inspect_err(lost)?;
             nap.pass();
         }
         Ok(said.into_iter().flatten().collect())
@@ -112,11 +165,10 @@ impl Session {
 
     /// Tells all processes that this one exits, and waits until all of them have said so: MPI would wait for them too, and
     /// leave what they say unread.
-    fn say_bye(&self) {
+    pub(super) fn say_bye(&self) {
         let processes = &self.processes;
-        let bye = Envelope::of_note(Kind::Bye, 0).bytes();
         let others = || (0..processes.count).filter(|other| *other != processes.me);
-        others().for_each(|other| processes.send(other, &bye, &[]));
+        self.send_others(Kind::Bye, 0, &Writer::default());
         let heard = &mut |from, letter: &[u8], _: Option<Message>| {
             if matches!(Envelope::open(letter), Some((envelope, _)) if envelope.kind == Kind::Bye) {
                 self.leaves(from);
@@ -138,7 +190,12 @@ impl Session {
         let hello = match Envelope::open(letter) {
             Some((envelope, note)) if envelope.kind == Kind::Hello && envelope.world == world => {
                 let note = body.as_ref().map_or(note, Message::bytes);
-                Some(Reader::of(note, 0).hello().unwrap_or_else(unreadable))
+                let hello = Reader::of(note, 0).hello();
+                if hello.is_none() {
+                    self.leaves(from);
+                    return;
+                }
+                hello
             }
             Some((envelope, _)) if envelope.kind == Kind::Bye => {
                 self.leaves(from);
@@ -187,11 +244,14 @@ fn all_take_part(all: Vec<Hello>) -> Result<Vec<Hello>, String> {
     }
 }
 
-/// What a process brings whose greeting cannot be read.
-fn unreadable() -> Hello {
-    Hello {
-        refused: Some("it has sent what cannot be read".into()),
-        ..Hello::default()
+impl Stage {
+    /// Another world wants to run. Returns what stood before: it does if that was none.
+    fn begin(&mut self) -> Stage {
+        let before = *self;
+        if before == Stage::Over {
+            *self = Stage::Runs;
+        }
+        before
     }
 }
 

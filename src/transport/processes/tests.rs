@@ -21,11 +21,7 @@ fn session() -> &'static Session {
 }
 
 fn world_of(session: &'static Session) -> Far {
-    let hello = Hello {
-        ranks: 2,
-        ..Hello::default()
-    };
-    Far::new(session, 1, &[hello.clone(), hello])
+    Far::new(session, 1, &[hello(), hello()])
 }
 
 fn world() -> (Arc<Far>, Arc<Fabric>) {
@@ -100,6 +96,63 @@ fn a_world_that_cannot_start_takes_in_what_came_early() {
     // It waits for the ends of all ranks.
     drop(world_of(session));
     assert!(session.take_early().is_empty());
+}
+
+fn hello() -> Hello {
+    Hello {
+        ranks: 2,
+        ..Hello::default()
+    }
+}
+
+#[test]
+fn a_process_whose_mpi_fails_waits_for_no_other_one() {
+    let session = session();
+    session.processes.fail("the network is down");
+    assert_eq!(session.open(&hello()).unwrap_err(), "the network is down");
+    let again = session.open(&hello()).unwrap_err();
+    assert!(again.contains("process 1 has exited"), "{again}");
+    session.say_bye();
+}
+
+#[test]
+fn a_greeting_that_cannot_be_read_is_none() {
+    let greeting = letter(Kind::Hello, &Writer::default());
+    let processes = Processes::without_mpi((0, 2), [(THERE, greeting)]);
+    let why = Session::new(processes).open(&hello()).unwrap_err();
+    assert!(why.contains("cannot be read"), "{why}");
+}
+
+#[test]
+fn a_process_may_say_after_its_greeting_that_it_does_not_take_part() {
+    let (far, fabric) = world();
+    let hello = Hello {
+        refused: Some("no network".into()),
+        ..hello()
+    };
+    let letter = letter(Kind::Hello, &Writer::default().hello(&hello));
+    far.arrived(Some(&fabric), THERE, &letter, None);
+    for rank in [2, 3] {
+        let end = end_of(&fabric, rank).unwrap();
+        assert!(end.contains("could not start: no network"), "{end}");
+    }
+    assert!(far.session.has_left(THERE));
+}
+
+#[test]
+fn a_world_is_opened_once_the_one_before_has_ended() {
+    let session = session();
+    let open = || {
+        session.processes.fail("nobody is there");
+        session.open(&hello()).unwrap_err()
+    };
+    assert_eq!(open(), "nobody is there");
+    session.ends();
+    std::thread::scope(|scope| {
+        let next = scope.spawn(open);
+        session.close();
+        assert!(!next.join().unwrap().contains("another world"));
+    });
 }
 
 /// Letters that no process of a world would send.

@@ -51,23 +51,34 @@ impl Clocks {
         self.loosen(slack);
         let all = 0..self.most.len();
         self.tighten(all.clone());
-        all.map(|process| self.place(process, slack)).collect()
+        // A clock that is placed bounds the next ones, but where it is placed is no more certain for that.
+        let told = self.clone();
+        let aligned = |process| {
+            let add = self.place(process);
+            let (least, most) = told.bounds(process);
+            Aligned {
+                add,
+                within: is_bounded(least, most).then(|| (most - add).max(add - least) + slack),
+            }
+        };
+        all.map(aligned).collect()
     }
 
-    /// Places a clock, to which those that follow then keep.
-    fn place(&mut self, process: usize, slack: Time) -> Aligned {
-        let (least, most) = (-self.most[process][0], self.most[0][process]);
-        let bounded = least > -NONE && most < NONE;
-        let add = match bounded {
+    /// Places a clock, to which those that follow then keep. Returns what is added to its times.
+    fn place(&mut self, process: usize) -> Time {
+        let (least, most) = self.bounds(process);
+        let add = match is_bounded(least, most) {
             true => least + (most - least) / 2,
             false => 0.max(least).min(most),
         };
         (self.most[0][process], self.most[process][0]) = (add, -add);
         self.tighten([0, process]);
-        Aligned {
-            add,
-            within: bounded.then_some((most - least) / 2 + slack),
-        }
+        add
+    }
+
+    /// The least and the most that is to be added to a clock, more than to the first one.
+    fn bounds(&self, process: usize) -> (Time, Time) {
+        (-self.most[process][0], self.most[0][process])
     }
 
     /// The least time by which all messages must be allowed to be received early, so that some clocks agree with them.
@@ -123,6 +134,11 @@ impl Clocks {
     }
 }
 
+/// Whether there are bounds on both sides.
+fn is_bounded(least: Time, most: Time) -> bool {
+    least > -NONE && most < NONE
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -162,6 +178,9 @@ mod tests {
     fn differences_follow_from_process_to_process() {
         let chain = [(0, 1, 10, 4), (1, 0, 20, 4), (1, 2, 30, 6), (2, 1, 40, 6)];
         assert_eq!(adds(&[0, 100, -50], &chain), [0, 100, -50]);
+        let within = aligned(&[0, 100, -50], &chain).into_iter();
+        let within: Vec<_> = within.map(|one| one.within).collect();
+        assert_eq!(within, [0, 4, 10].map(Some));
     }
 
     #[test]

@@ -183,3 +183,17 @@ fn members_that_are_named_twice_or_too_many_are_refused() {
     assert!(read(|it| _ = it.number(0).number(RANKS)).is_some());
     assert!(read(|it| _ = it.number(0).number(1 << 40)).is_none());
 }
+
+#[test]
+fn records_are_of_members_and_one_for_each_call() {
+    let read = |calls: &Calls| {
+        let mut writer = Writer::default();
+        writer.calls(calls);
+        Reader::of(&writer.0, RANKS).calls()
+    };
+    let once = calls(Members::of(vec![4, 2]));
+    let mut twice = once.clone();
+    twice.records.extend(once.records.clone());
+    assert_eq!(read(&twice).unwrap().records.len(), 1);
+    assert!(read(&calls(Members::of(vec![3, 2]))).is_none());
+}
