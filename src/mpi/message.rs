@@ -37,6 +37,7 @@ impl Message {
     pub(super) fn room_for(length: usize) -> Option<Message> {
         let count = length.div_ceil(WORD);
         let mut words = spare(count).unwrap_or_default();
+        words.clear();
         words.try_reserve_exact(count).ok()?;
         // SAFETY: within the capacity, of elements that need not be initialized.
         unsafe { words.set_len(count) };

@@ -44,7 +44,8 @@ impl Placed {
         share: &Share,
     ) -> Result<Arc<Placed>, Refused> {
         let placed = || Placed::new(world, caller, alone, share).map(Arc::new);
-        if world.machine.is_some() || share.crowd.is_some() {
+        // Without a mask the system is asked each time how many CPUs there are.
+        if world.machine.is_some() || share.crowd.is_some() || share.cpus.mask.is_empty() {
             return placed();
         }
         let asked = Asked {

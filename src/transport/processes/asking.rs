@@ -56,8 +56,6 @@ impl Far {
     pub(super) fn tell_found(&self, found: Option<Arc<Mismatch>>) {
         let (me, _) = self.process();
         if self.questions.found.lock()[me].is_none() {
-            // First: who hears it may open the next world.
-            self.session.ends();
             self.tell_silence(To::All, &Say::Found(found.clone()));
             self.questions.find(me, found);
         }

@@ -342,6 +342,8 @@ impl Far {
         if self.closed.swap(true, Ordering::Relaxed) {
             return;
         }
+        // Before the others can know that the ranks of this process have ended: they may open the next world then.
+        self.session.ends();
         if fabric.is_none() {
             // Nobody has taken in what came early.
             self.begin(None);
