@@ -13,6 +13,9 @@ use super::stop::Stop;
 
 /// Merge the traces of the processes of one world.
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  rankfold trace merge trace-0.json trace-1.json -o trace.json")]
 pub struct Arguments {
     #[command(subcommand)]
     command: Command,
