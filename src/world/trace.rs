@@ -25,7 +25,7 @@ mod picture;
 /// Times count from the start of the world and use one clock for all ranks: a message is never received before it was
 /// sent.
 ///
-/// In a world that is [spread](crate::Spread) over processes, each process traces its own ranks: what they send to other
+/// In a world that is spread over processes, each process traces its own ranks: what they send to other
 /// processes is in its trace, and not when it is received. `rankfold trace merge` joins the
 /// [files](Trace::to_perfetto) of all processes.
 ///
