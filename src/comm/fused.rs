@@ -15,7 +15,7 @@ use crate::engine::call::InCall;
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With, ask};
 use crate::error::{Error, Result};
 use crate::execute::{Contribution, over_cells};
-use crate::op::block::{Block, List, OtherVectors, Part, Parts};
+use crate::op::block::{Block, FusedVector, FusedVectors, List, OtherVectors};
 use crate::op::elements::{Elements, ElementsMut};
 use crate::op::folds::{FoldsOf, Operands};
 use crate::op::signature::{Signature, TAIL};
@@ -200,7 +200,7 @@ impl Comm {
 
     /// Runs as many calls as the vectors need: one if there are none.
     #[inline(never)]
-    fn run_fused(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
+    fn run_fused(&self, ask: &Ask, parts: &mut [FusedVector<'_>]) -> Result<()> {
         if self.shared.spans() {
             return self.run_each(ask, parts);
         }
@@ -212,14 +212,14 @@ impl Comm {
     }
 
     /// Runs a call whose signature may be that of the vectors; `None` if it is not.
-    fn run_if(&self, kept: Option<&Kept>, parts: &mut [Part<'_>]) -> Option<Result<()>> {
+    fn run_if(&self, kept: Option<&Kept>, parts: &mut [FusedVector<'_>]) -> Option<Result<()>> {
         let kept = kept?;
-        let mut parts = Parts::new(kept.ask.fused?, parts)?;
+        let mut parts = FusedVectors::new(kept.ask.fused?, parts)?;
         Some(self.run_kept(kept, &mut parts))
     }
 
     /// Runs a call whose signature is that of the vectors.
-    fn run_kept(&self, kept: &Kept, parts: &mut Parts<'_, '_>) -> Result<()> {
+    fn run_kept(&self, kept: &Kept, parts: &mut FusedVectors<'_, '_>) -> Result<()> {
         let check = || Ok(());
         let run = |inside: &InCall<'_>| match kept.plan.path {
             CallPath::Cells => inside.fuse_over_cells(&kept.plan, parts),
@@ -230,7 +230,7 @@ impl Comm {
 
     /// Runs a call for each block that the vectors need.
     #[cold]
-    fn run_blocks(&self, ask: &Ask, mut parts: &mut [Part<'_>]) -> Result<()> {
+    fn run_blocks(&self, ask: &Ask, mut parts: &mut [FusedVector<'_>]) -> Result<()> {
         loop {
             let (block, rest) = parts.split_at_mut(in_one_block(parts));
             self.run_one(ask, block)?;
@@ -242,8 +242,8 @@ impl Comm {
     }
 
     /// Reduces vectors that fit into one block, or a single one that fits into none.
-    fn run_one(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
-        let vectors = || parts.iter().map(Part::vector);
+    fn run_one(&self, ask: &Ask, parts: &mut [FusedVector<'_>]) -> Result<()> {
+        let vectors = || parts.iter().map(FusedVector::vector);
         let is_of = |signature: &'static Signature| signature.is_of(vectors());
         let alike = self.alike.into();
         let kept = match self.core.kept.find_fused(ask, alike, is_of) {
@@ -278,14 +278,14 @@ impl Comm {
 
     /// Reduces vectors one by one.
     #[cold]
-    fn run_each(&self, ask: &Ask, parts: &mut [Part<'_>]) -> Result<()> {
+    fn run_each(&self, ask: &Ask, parts: &mut [FusedVector<'_>]) -> Result<()> {
         parts
             .iter_mut()
             .try_for_each(|part| self.run_alone(ask, part))
     }
 
     /// Reduces a vector in a call of its own, by an algorithm that is compiled for elements of any type.
-    fn run_alone(&self, ask: &Ask, part: &mut Part<'_>) -> Result<()> {
+    fn run_alone(&self, ask: &Ask, part: &mut FusedVector<'_>) -> Result<()> {
         let vector = part.vector();
         let ask = Ask {
             site: part.site,
@@ -310,7 +310,7 @@ impl Comm {
 
 impl InCall<'_> {
     #[inline]
-    fn fuse_over_cells(&self, plan: &Plan, parts: &mut Parts<'_, '_>) -> Result<()> {
+    fn fuse_over_cells(&self, plan: &Plan, parts: &mut FusedVectors<'_, '_>) -> Result<()> {
         let mut held = HeldParts(parts);
         over_cells(&mut AtCellPort::new(self), &plan.shape, |table| {
             table.all_reduce(&mut held)
@@ -318,11 +318,15 @@ impl InCall<'_> {
     }
 
     #[inline(never)]
-    fn fuse_by_elements(&self, plan: &Plan, parts: &mut Parts<'_, '_>) -> Result<()> {
+    fn fuse_by_elements(&self, plan: &Plan, parts: &mut FusedVectors<'_, '_>) -> Result<()> {
         in_block!(parts.signature().bytes(), self.fuse_block(plan, parts))
     }
 
-    fn fuse_block<const N: usize>(&self, plan: &Plan, parts: &mut Parts<'_, '_>) -> Result<()> {
+    fn fuse_block<const N: usize>(
+        &self,
+        plan: &Plan,
+        parts: &mut FusedVectors<'_, '_>,
+    ) -> Result<()> {
         let mut block = [parts.block::<N>()];
         let operator = parts.operator();
         let mut operands = Operands {
@@ -336,7 +340,7 @@ impl InCall<'_> {
 }
 
 /// The vectors of a rank, which travel packed.
-struct HeldParts<'h, 'p, 'a>(&'h mut Parts<'p, 'a>);
+struct HeldParts<'h, 'p, 'a>(&'h mut FusedVectors<'p, 'a>);
 
 impl Contribution for HeldParts<'_, '_, '_> {
     #[inline(always)]
@@ -382,9 +386,9 @@ fn without_cells(algorithm: Algorithm) -> Algorithm {
 
 /// The number of vectors that go into one block, or 1 if the first fits into none.
 #[inline]
-fn in_one_block(parts: &[Part<'_>]) -> usize {
+fn in_one_block(parts: &[FusedVector<'_>]) -> usize {
     let mut end = 0;
-    let fits = |part: &&Part<'_>| {
+    let fits = |part: &&FusedVector<'_>| {
         let place = part.vector().after(end);
         end = place.as_ref().map_or(end, |place| place.end);
         place.is_some()

@@ -24,9 +24,8 @@
 //! `by_hand`: a reference for the executor.
 //!
 //! What these share: `request`: operations in progress, and `wait_several`: several of them; `scope_begun`: those of a
-//! scope; `reduce_loop`: the unified
-//! loop of the papers, and `order`: the order of its folds. What runs a call is in [`execute`](crate::execute), and the
-//! state of a rank in [`engine`](crate::engine).
+//! scope; `reduce_loop`: the unified loop of the papers, and `order`: the order of its folds. What runs a call is in
+//! [`execute`](crate::execute), and the state of a rank in [`engine`](crate::engine).
 
 pub mod attribute;
 mod bounded;

@@ -4,11 +4,11 @@
 //! # Why this is sound
 //!
 //! - At a [`Packed`] of a signature lie, at the places of that signature, initialised elements of its types.
-//!   [`Parts::pack`] alone writes them, of vectors each of which [`Parts::new`] has compared with the signature. A
+//!   [`FusedVectors::pack`] alone writes them, of vectors each of which [`FusedVectors::new`] has compared with the signature. A
 //!   `Packed` is made of a [`Block`] that bears the number of its signature, or by a caller who promises the same.
-//! - Only this file makes blocks and writes to them, and only [`Parts::block`] writes a number behind the vectors that it
+//! - Only this file makes blocks and writes to them, and only [`FusedVectors::block`] writes a number behind the vectors that it
 //!   has copied. No two signatures of the process have one number, and none is 0, that of a block that holds nothing.
-//! - A [`Part`] describes the elements and the operator with which it was made, of the same type; its fields are private.
+//! - A [`FusedVector`] describes the elements and the operator with which it was made, of the same type; its fields are private.
 //! - A [`List`] compares each of its first vectors with the slot of the same number, and notes in `differs` whether one
 //!   was another; `slots` are those of its signature, both are private to it.
 //! - Of the places of a [`List`], those below its `count` are initialised, unless they have been moved to its vector: then
@@ -32,7 +32,7 @@ use super::signature::{FEW, NO_SLOTS, Signature, Slot, TAIL, Vector};
 use super::{Element, Operator, OperatorKind};
 
 /// A vector of a fused call, with its operator.
-pub(crate) struct Part<'a> {
+pub(crate) struct FusedVector<'a> {
     elements: ElementsMut<'a>,
     folds: Box<dyn Folds + 'a>,
     /// Where it was listed.
@@ -42,11 +42,11 @@ pub(crate) struct Part<'a> {
     commutes: bool,
 }
 
-impl<'a> Part<'a> {
+impl<'a> FusedVector<'a> {
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn new<T: Element>(data: &'a mut [T], op: impl Operator<T> + 'a) -> Part<'a> {
-        Part {
+    pub(crate) fn new<T: Element>(data: &'a mut [T], op: impl Operator<T> + 'a) -> FusedVector<'a> {
+        FusedVector {
             op: op.kind(),
             commutes: op.commutes(),
             elements: ElementsMut::of(data),
@@ -78,9 +78,9 @@ impl<'a> Part<'a> {
 /// The vectors of a fused call, in their order, which probably have a signature that is known before they are listed.
 pub(crate) struct List<'a> {
     /// The vectors, unless there are more of them.
-    few: [MaybeUninit<Part<'a>>; FEW],
+    few: [MaybeUninit<FusedVector<'a>>; FEW],
     count: usize,
-    many: ManuallyDrop<Vec<Part<'a>>>,
+    many: ManuallyDrop<Vec<FusedVector<'a>>>,
     /// Whether there is something to drop.
     drops: bool,
     /// Not 0 if one of the few is another vector than the slot says.
@@ -109,7 +109,7 @@ impl<'a> List<'a> {
     pub(crate) fn push<T: Element, O: Operator<T> + 'a>(&mut self, data: &'a mut [T], op: O) {
         // A box of an operator without bytes is no memory.
         self.drops |= size_of::<O>() > 0 || needs_drop::<O>();
-        let part = Part::new(data, op);
+        let part = FusedVector::new(data, op);
         match (self.few.get_mut(self.count), self.slots.get(self.count)) {
             (Some(place), Some(slot)) => {
                 self.differs |= slot.vector.differs(&part.vector());
@@ -121,7 +121,7 @@ impl<'a> List<'a> {
     }
 
     #[cold]
-    fn push_to_many(&mut self, part: Part<'a>) {
+    fn push_to_many(&mut self, part: FusedVector<'a>) {
         self.drops = true;
         self.many.reserve(1 + FEW);
         if self.count == FEW {
@@ -134,7 +134,7 @@ impl<'a> List<'a> {
     }
 
     #[inline(always)]
-    pub(crate) fn all(&mut self) -> &mut [Part<'a>] {
+    pub(crate) fn all(&mut self) -> &mut [FusedVector<'a>] {
         match self.count <= FEW {
             // SAFETY: this many are initialised, see the head.
             true => unsafe { slice::from_raw_parts_mut(self.few.as_mut_ptr().cast(), self.count) },
@@ -144,11 +144,11 @@ impl<'a> List<'a> {
 
     /// The vectors, if they are few and have the likely signature.
     #[inline(always)]
-    pub(crate) fn as_likely(&mut self) -> Option<Parts<'_, 'a>> {
+    pub(crate) fn as_likely(&mut self) -> Option<FusedVectors<'_, 'a>> {
         let signature = self.likely?;
         let same = self.differs == 0 && self.count <= FEW;
         // Each vector was compared with the slot of its number, and this is the number of slots.
-        (same && self.count == signature.slots().len()).then(|| Parts {
+        (same && self.count == signature.slots().len()).then(|| FusedVectors {
             signature,
             parts: self.all(),
         })
@@ -157,7 +157,7 @@ impl<'a> List<'a> {
     #[cold]
     fn drop_all(&mut self) {
         if self.count <= FEW {
-            let few: *mut [Part<'_>] = self.all();
+            let few: *mut [FusedVector<'_>] = self.all();
             // SAFETY: they are initialised, and not used again.
             unsafe { ptr::drop_in_place(few) }
         }
@@ -193,7 +193,7 @@ impl Packed<'_> {
 
     /// # Safety
     ///
-    /// [`Parts::pack`] has written vectors of this signature at `first`, and nothing writes there during the lifetime.
+    /// [`FusedVectors::pack`] has written vectors of this signature at `first`, and nothing writes there during the lifetime.
     #[inline(always)]
     pub(crate) unsafe fn new(first: *const u8, signature: &'static Signature) -> Self {
         Packed {
@@ -298,17 +298,20 @@ impl<const N: usize> Block<N> {
 pub(crate) struct OtherVectors;
 
 /// Vectors, and their signature.
-pub(crate) struct Parts<'p, 'a> {
+pub(crate) struct FusedVectors<'p, 'a> {
     signature: &'static Signature,
-    parts: &'p mut [Part<'a>],
+    parts: &'p mut [FusedVector<'a>],
 }
 
-impl<'p, 'a> Parts<'p, 'a> {
+impl<'p, 'a> FusedVectors<'p, 'a> {
     /// `None` if the signature is another one.
     #[inline]
-    pub(crate) fn new(signature: &'static Signature, parts: &'p mut [Part<'a>]) -> Option<Self> {
-        let same = signature.is_of(parts.iter().map(Part::vector));
-        same.then_some(Parts { signature, parts })
+    pub(crate) fn new(
+        signature: &'static Signature,
+        parts: &'p mut [FusedVector<'a>],
+    ) -> Option<Self> {
+        let same = signature.is_of(parts.iter().map(FusedVector::vector));
+        same.then_some(FusedVectors { signature, parts })
     }
 
     #[inline]
@@ -391,7 +394,11 @@ impl<'p, 'a> Parts<'p, 'a> {
 
     /// Shows each vector, its slot, and where the packed one begins.
     #[inline(always)]
-    fn each(&mut self, packed: Packed<'_>, mut f: impl FnMut(&mut Part<'a>, &Slot, *const u8)) {
+    fn each(
+        &mut self,
+        packed: Packed<'_>,
+        mut f: impl FnMut(&mut FusedVector<'a>, &Slot, *const u8),
+    ) {
         let same = ptr::eq(packed.signature, self.signature);
         assert!(same, "packed vectors of another signature");
         let mut slots = self.signature.slots().iter();
@@ -415,7 +422,7 @@ impl<'p, 'a> Parts<'p, 'a> {
 /// nothing is folded, and the result holds nothing.
 pub(crate) struct ByPart<'p, 'a> {
     signature: &'static Signature,
-    parts: &'p [Part<'a>],
+    parts: &'p [FusedVector<'a>],
 }
 
 impl<const N: usize> Operator<Block<N>> for ByPart<'_, '_> {

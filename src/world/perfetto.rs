@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::trace::{Arrival, MessageKey, Trace, TracedCall, TracedMessage};
 use crate::Rank;
-use crate::transport::trace::part::Part;
+use crate::transport::trace::part::WorldPart;
 
 impl Trace {
     /// Returns the trace as JSON in Chrome's trace event format, for <https://ui.perfetto.dev>. That of one of several
@@ -56,7 +56,7 @@ impl Trace {
 }
 
 /// Which ranks of which world these are, for those who merge the traces of its processes.
-fn about(part: &Part, ranks: usize) -> String {
+fn about(part: &WorldPart, ranks: usize) -> String {
     format!(
         ",\"world\":\"{:016x}\",\"process\":{},\"processes\":{},\"first_rank\":{},\"ranks\":{ranks}",
         part.world, part.process, part.processes, part.ranks.start,
@@ -94,7 +94,7 @@ fn flow(id: usize, message: &TracedMessage, trace: &Trace) -> Vec<String> {
         None => trace.calls[message.sent_in].call.clone(),
     };
     let pid = trace.part.as_ref().map_or(0, |part| part.process);
-    let leaves = |part: &Part| !part.ranks.contains(&message.to);
+    let leaves = |part: &WorldPart| !part.ranks.contains(&message.to);
     let key = match trace.part.as_ref().is_some_and(leaves) {
         true => key(trace.keys[id]),
         false => String::new(),

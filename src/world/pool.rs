@@ -38,7 +38,7 @@ use super::hand_over::HandOver;
 use super::inside::{Inside, is_inside};
 use super::outcome::End;
 use super::rank::{Body, Pin, live};
-use super::returned::{Continuation, Part, Returned, Standing};
+use super::returned::{Continuation, RankOutcome, Returned, Standing};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -183,13 +183,13 @@ struct Frame<'a, R, E> {
     fabric: &'a Arc<Fabric>,
     ranks: usize,
     /// The outcomes of ranks with threads, where they did not fit into the job.
-    parts: OnceLock<Parts<R, E>>,
+    parts: OnceLock<RankOutcomes<R, E>>,
 }
 
-type Parts<R, E> = Vec<Mutex<Option<Part<R, E>>>>;
+type RankOutcomes<R, E> = Vec<Mutex<Option<RankOutcome<R, E>>>>;
 
 impl<R, E> Frame<'_, R, E> {
-    fn parts(&self) -> &Parts<R, E> {
+    fn parts(&self) -> &RankOutcomes<R, E> {
         self.parts.get_or_init(|| {
             let mut parts = Vec::with_capacity(self.ranks);
             for _ in 0..self.ranks {
@@ -268,7 +268,7 @@ where
     let f = unsafe { &*order.f.cast::<F>() };
     let answer = unwind::quietly(|| {
         let fabric = || frame().fabric;
-        let part = Part::of(f, |body| kept.live(rank, order.again, &fabric, body));
+        let part = RankOutcome::of(f, |body| kept.live(rank, order.again, &fabric, body));
         answered(part, rank, frame)
     });
     answer.unwrap_or(Answer::ELSEWHERE)
@@ -276,15 +276,15 @@ where
 
 /// Stores the outcome of a rank where the caller looks for it.
 fn answered<'a, R: 'a, E: 'a>(
-    part: Part<R, E>,
+    part: RankOutcome<R, E>,
     rank: Rank,
     frame: impl FnOnce() -> &'a Frame<'a, R, E>,
 ) -> Answer {
     let end = part.end();
     let part = match part {
-        Part::Value(value, _) => match Answer::holding(value, end) {
+        RankOutcome::Value(value, _) => match Answer::holding(value, end) {
             Ok(answer) => return answer,
-            Err(value) => Part::Value(value, end),
+            Err(value) => RankOutcome::Value(value, end),
         },
         other => other,
     };
@@ -394,7 +394,7 @@ impl Pool {
         let (mut mine, mut values) = (None, Vec::new());
         self.hand_out(parker, order, ptr::from_ref(&frame).cast(), &mut || {
             if self.first > 0 {
-                let own = || Part::of(f, |body| kept.live(0, again, &|| fabric, body));
+                let own = || RankOutcome::of(f, |body| kept.live(0, again, &|| fabric, body));
                 mine = unwind::quietly(own);
             }
             // Meanwhile the other ranks are still running.
@@ -403,7 +403,7 @@ impl Pool {
         let mut returned = Returned::Values(values);
         standing.end = Continuation::Quiet;
         if self.first > 0 {
-            standing.note(0, Part::end_of(&mine), || kept.rest);
+            standing.note(0, RankOutcome::end_of(&mine), || kept.rest);
             returned.push(mine, ranks);
         }
         // SAFETY: the order was made for this frame's type, and the answers are taken once.
@@ -428,11 +428,13 @@ impl Pool {
             let answer = unsafe { (*line.job.get()).answer };
             // SAFETY: as promised by the caller.
             let part = match unsafe { answer.take::<R>() } {
-                Some(value) => Some(Part::Value(value, answer.end)),
+                Some(value) => Some(RankOutcome::Value(value, answer.end)),
                 None => frame.parts()[rank].lock().take(),
             };
             // SAFETY: it belongs to the caller, as the job does.
-            standing.note(rank, Part::end_of(&part), || unsafe { *line.rest.get() });
+            standing.note(rank, RankOutcome::end_of(&part), || unsafe {
+                *line.rest.get()
+            });
             returned.push(part, frame.ranks);
         }
     }

@@ -10,7 +10,7 @@ use crate::names::Transport;
 use crate::transport::Fabric;
 use crate::transport::trace::operation::{self, Operation};
 use crate::transport::trace::origin::Names;
-use crate::transport::trace::part::Part;
+use crate::transport::trace::part::WorldPart;
 use crate::transport::trace::record::Record;
 
 /// The records of the ranks of a run that has ended.
@@ -20,7 +20,7 @@ pub(super) struct Recent {
     pub names: Names,
     records: Vec<Option<Arc<Record>>>,
     transport: Transport,
-    part: Option<Part>,
+    part: Option<WorldPart>,
     /// When the ranks had ended, since the world began.
     end: Duration,
 }

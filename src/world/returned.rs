@@ -58,15 +58,18 @@ impl Standing {
 }
 
 /// The outcome of a rank, and how it can continue.
-pub(super) enum Part<R, E> {
+pub(super) enum RankOutcome<R, E> {
     /// It returned this value.
     Value(R, Continuation),
     Other(Outcome<R, E>, Continuation),
 }
 
-impl<R, E: fmt::Display> Part<R, E> {
+impl<R, E: fmt::Display> RankOutcome<R, E> {
     /// Runs `f` by `live`, which runs the body as a rank.
-    pub(super) fn of<F>(f: &F, live: impl FnOnce(&mut dyn Body) -> Continuation) -> Part<R, E>
+    pub(super) fn of<F>(
+        f: &F,
+        live: impl FnOnce(&mut dyn Body) -> Continuation,
+    ) -> RankOutcome<R, E>
     where
         F: Fn(&Comm) -> Result<R, E>,
     {
@@ -76,28 +79,29 @@ impl<R, E: fmt::Display> Part<R, E> {
             outcome: &mut outcome,
         });
         match outcome {
-            Outcome::Returned(value) => Part::Value(value, end),
-            outcome => Part::Other(outcome, end),
+            Outcome::Returned(value) => RankOutcome::Value(value, end),
+            outcome => RankOutcome::Other(outcome, end),
         }
     }
 }
 
-impl<R, E> Part<R, E> {
+impl<R, E> RankOutcome<R, E> {
     pub(super) fn end(&self) -> Continuation {
         match self {
-            Part::Value(_, end) | Part::Other(_, end) => *end,
+            RankOutcome::Value(_, end) | RankOutcome::Other(_, end) => *end,
         }
     }
 
     /// The same; a rank in which something panicked while it ended has no outcome.
     pub(super) fn end_of(this: &Option<Self>) -> Continuation {
-        this.as_ref().map_or(Continuation::Unclean, Part::end)
+        this.as_ref()
+            .map_or(Continuation::Unclean, RankOutcome::end)
     }
 
     pub(super) fn outcome(this: Option<Self>) -> Outcome<R, E> {
         match this {
-            Some(Part::Value(value, _)) => Outcome::Returned(value),
-            Some(Part::Other(outcome, _)) => outcome,
+            Some(RankOutcome::Value(value, _)) => Outcome::Returned(value),
+            Some(RankOutcome::Other(outcome, _)) => outcome,
             None => Outcome::of(broken()),
         }
     }
@@ -112,16 +116,16 @@ pub(super) enum Returned<R, E> {
 
 impl<R, E> Returned<R, E> {
     /// Adds the outcome of the next of `ranks` ranks.
-    pub(super) fn push(&mut self, part: Option<Part<R, E>>, ranks: usize) {
+    pub(super) fn push(&mut self, part: Option<RankOutcome<R, E>>, ranks: usize) {
         match (&mut *self, part) {
-            (Returned::Values(values), Some(Part::Value(value, _))) => values.push(value),
-            (Returned::Outcomes(outcomes), part) => outcomes.push(Part::outcome(part)),
+            (Returned::Values(values), Some(RankOutcome::Value(value, _))) => values.push(value),
+            (Returned::Outcomes(outcomes), part) => outcomes.push(RankOutcome::outcome(part)),
             (Returned::Values(values), part) => {
                 let mut outcomes = Vec::with_capacity(ranks);
                 for value in mem::take(values) {
                     outcomes.push(Outcome::Returned(value));
                 }
-                outcomes.push(Part::outcome(part));
+                outcomes.push(RankOutcome::outcome(part));
                 *self = Returned::Outcomes(outcomes);
             }
         }

@@ -14,7 +14,7 @@ use crate::error::Site;
 use crate::names::Transport;
 use crate::transport::memory::head::Head;
 use crate::transport::trace::call_event::Known;
-use crate::transport::trace::part::Part;
+use crate::transport::trace::part::WorldPart;
 use crate::transport::trace::record::{Event, Record};
 
 #[cfg(feature = "draw")]
@@ -61,7 +61,7 @@ pub struct Trace {
     /// Whether times are logical, that is, count events.
     logical: bool,
     /// The ranks that are traced, if others are in other processes, and what only merged traces tell.
-    pub(super) part: Option<Part>,
+    pub(super) part: Option<WorldPart>,
     /// The key of each message.
     pub(super) keys: Vec<MessageKey>,
     /// The receives of messages from other processes.
@@ -137,7 +137,7 @@ impl Trace {
     pub(super) fn of(
         records: &[Option<Arc<Record>>],
         transport: Transport,
-        part: Option<Part>,
+        part: Option<WorldPart>,
     ) -> Option<Trace> {
         let mut trace = Trace {
             ranks: records.len(),

@@ -10,7 +10,7 @@ use rankfold::{Bind, Comm, ErrorKind, Rank, WorldError};
 use super::programs::world;
 
 /// The first rank panics once it is told of a deadlock, and its process exits as soon as another rank there knows that:
-/// the other processes learn of the panic, also one that has so many ranks that it is told late.
+/// the other processes learn of the panic, also one with many ranks, which is told late.
 pub fn exits_after_a_verdict(ranks: usize) {
     let process = world(ranks).run(|comm| Ok(comm.process())).unwrap()[0];
     let ranks = if process == 0 { 2 } else { 50 * ranks };

@@ -15,7 +15,7 @@ use crate::datatype::{Datatype, Type};
 use crate::error::{Failure, Out, failure, require};
 use crate::memory::{Byte, Caller};
 use crate::rank::Rank;
-use crate::request::{Finish, Part, Pending};
+use crate::request::{Finish, Pending, RequestPart};
 
 /// What is told of a message that came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,7 +263,9 @@ fn send_packed(
             Mode::Synchronous => comm.ssend(peer, tag, message)?,
             Mode::Buffered => {
                 check_room(rank, message.len())?;
-                let sent = comm.isend(peer, tag, message.clone())?.map(|_| Part::Sent);
+                let sent = comm
+                    .isend(peer, tag, message.clone())?
+                    .map(|_| RequestPart::Sent);
                 rank.detached.borrow_mut().push(sent);
                 crate::request::sweep_detached(rank);
             }
@@ -308,13 +310,13 @@ pub(crate) fn isend(
         Mode::Synchronous => marked.issend(peer, tag, message)?,
         Mode::Buffered => {
             check_room(rank, message.len())?;
-            let sent = marked.isend(peer, tag, message)?.map(|_| Part::Sent);
+            let sent = marked.isend(peer, tag, message)?.map(|_| RequestPart::Sent);
             rank.detached.borrow_mut().push(sent);
             return Ok(Pending::done(Stat::EMPTY).sending());
         }
         Mode::Standard | Mode::Ready => marked.isend(peer, tag, message)?,
     };
-    let sent = request.map(|_| Part::Sent);
+    let sent = request.map(|_| RequestPart::Sent);
     Ok(
         Pending::new(vec![sent], Box::new(|_, _, _| Ok(Stat::EMPTY)))
             .sending()
@@ -411,7 +413,7 @@ fn into_buffer(at: *mut u8, count: usize, of: Type) -> Finish {
     Box::new(move |_, caller, parts| {
         let into = Buffer { at, count, of: &of };
         match parts.first() {
-            Some(Part::Received(message, status)) => {
+            Some(RequestPart::Received(message, status)) => {
                 decode(caller, signature(status), message, &into)?;
                 Ok(Stat::of(status))
             }
@@ -431,7 +433,7 @@ pub(crate) fn irecv(
         return Ok(Pending::done(Stat::NO_PROC));
     };
     let coming = comm.comm.irecv::<Byte>(source, tag)?;
-    let coming = coming.map(|(message, status)| Part::Received(message, status));
+    let coming = coming.map(|(message, status)| RequestPart::Received(message, status));
     Ok(Pending::new(vec![coming], into_buffer(at, count, of)).on(comm))
 }
 

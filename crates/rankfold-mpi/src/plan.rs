@@ -16,7 +16,7 @@ use crate::memory::{Byte, Caller, known};
 use crate::op;
 use crate::p2p::Stat;
 use crate::rank::Rank;
-use crate::request::{Part, Pending};
+use crate::request::{Pending, RequestPart};
 
 /// The length of the head of a block.
 pub(crate) const HEAD: usize = 8;
@@ -238,23 +238,31 @@ pub(crate) fn start(_rank: &Rank, comm: &Communicator, plan: Plan) -> Out<Pendin
     let Plan { movement, then } = plan;
     let (engine, size) = (&comm.comm, comm.comm.size());
     let (request, ranks) = match movement {
-        Move::Barrier => (engine.ibarrier()?.map(|()| Part::Moved(Vec::new())), size),
-        Move::Broadcast { root, block } => (engine.ibroadcast(root, block)?.map(Part::Moved), 1),
+        Move::Barrier => (
+            engine.ibarrier()?.map(|()| RequestPart::Moved(Vec::new())),
+            size,
+        ),
+        Move::Broadcast { root, block } => {
+            (engine.ibroadcast(root, block)?.map(RequestPart::Moved), 1)
+        }
         Move::Gather { root, block } => {
             let all = engine.igather(root, block)?;
-            (all.map(|all| Part::Moved(all.unwrap_or_default())), size)
+            (
+                all.map(|all| RequestPart::Moved(all.unwrap_or_default())),
+                size,
+            )
         }
         Move::Scatter { root, all, block } => {
             let mine = vec![Byte::ZERO; block];
-            (engine.iscatter(root, all, mine)?.map(Part::Moved), 1)
+            (engine.iscatter(root, all, mine)?.map(RequestPart::Moved), 1)
         }
-        Move::AllGather { block } => (engine.iall_gather(block)?.map(Part::Moved), size),
-        Move::AllToAll { all } => (engine.iall_to_all(all)?.map(Part::Moved), size),
+        Move::AllGather { block } => (engine.iall_gather(block)?.map(RequestPart::Moved), size),
+        Move::AllToAll { all } => (engine.iall_to_all(all)?.map(RequestPart::Moved), size),
         Move::Exchange { to, from } => return exchange(comm, to, from, then),
     };
-    let finish = move |_: &Rank, caller: &Caller, parts: Vec<Part>| {
+    let finish = move |_: &Rank, caller: &Caller, parts: Vec<RequestPart>| {
         let moved = parts.into_iter().next();
-        let Some(Part::Moved(all)) = moved else {
+        let Some(RequestPart::Moved(all)) = moved else {
             return Err(failure(MPI_ERR_INTERN, "a started call without its output"));
         };
         then(caller, Arrived::Blocks(all, ranks)).map(|()| Stat::EMPTY)
@@ -276,22 +284,22 @@ fn exchange(
     let call = comm.exchanges.get();
     comm.exchanges
         .set(call.wrapping_add(1) % (u32::MAX / NUMBERS));
-    let mut parts: Vec<Request<'static, Part>> = Vec::with_capacity(to.len() + from.len());
+    let mut parts: Vec<Request<'static, RequestPart>> = Vec::with_capacity(to.len() + from.len());
     let number = from.len();
     for (rank, slot) in from {
         let tag = Tag::Is(call * NUMBERS + slot % NUMBERS);
         let coming = comm.hidden.irecv::<Byte>(Source::Rank(rank), tag)?;
-        parts.push(coming.map(|(message, _)| Part::Moved(message)));
+        parts.push(coming.map(|(message, _)| RequestPart::Moved(message)));
     }
     for (rank, slot, block) in to {
         let sent = comm
             .hidden
             .isend(rank, call * NUMBERS + slot % NUMBERS, block)?;
-        parts.push(sent.map(|_| Part::Sent));
+        parts.push(sent.map(|_| RequestPart::Sent));
     }
-    let finish = move |_: &Rank, caller: &Caller, parts: Vec<Part>| {
+    let finish = move |_: &Rank, caller: &Caller, parts: Vec<RequestPart>| {
         let come = parts.into_iter().take(number).map(|part| match part {
-            Part::Moved(message) => message,
+            RequestPart::Moved(message) => message,
             _ => Vec::new(),
         });
         then(caller, Arrived::Messages(come.collect())).map(|()| Stat::EMPTY)

@@ -69,7 +69,7 @@ pub(crate) struct Rank {
     /// The communicator of a request that failed in the call in progress; 0 if none did.
     pub blamed: Cell<usize>,
     /// Buffered sends that have found no room yet, and requests that were freed.
-    pub detached: RefCell<Vec<Request<'static, crate::request::Part>>>,
+    pub detached: RefCell<Vec<Request<'static, crate::request::RequestPart>>>,
     /// Receives and collectives that were freed before they were over.
     pub freed: RefCell<Vec<Pending>>,
     pub scratch: Cell<Vec<Byte>>,

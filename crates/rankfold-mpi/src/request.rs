@@ -14,7 +14,7 @@ use crate::p2p::Stat;
 use crate::rank::Rank;
 
 /// What one of rankfold's requests gives.
-pub(crate) enum Part {
+pub(crate) enum RequestPart {
     Sent,
     Received(Vec<Byte>, rankfold::Status),
     /// The output of a started collective.
@@ -22,14 +22,14 @@ pub(crate) enum Part {
 }
 
 /// The rest of an operation, once its parts are over: it fills buffers.
-pub(crate) type Finish = Box<dyn FnOnce(&Rank, &Caller, Vec<Part>) -> Out<Stat>>;
+pub(crate) type Finish = Box<dyn FnOnce(&Rank, &Caller, Vec<RequestPart>) -> Out<Stat>>;
 
 /// An operation in progress.
 pub(crate) struct Pending {
-    pub open: Vec<Request<'static, Part>>,
+    pub open: Vec<Request<'static, RequestPart>>,
     /// The number in the operation of each open part, and the results of the others.
     pub places: Vec<usize>,
-    pub over: Vec<Option<Part>>,
+    pub over: Vec<Option<RequestPart>>,
     pub finish: Finish,
     pub is_send: bool,
     /// Whether it is a collective, which is neither cancelled nor freed before it is over.
@@ -39,7 +39,7 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    pub(crate) fn new(parts: Vec<Request<'static, Part>>, finish: Finish) -> Pending {
+    pub(crate) fn new(parts: Vec<Request<'static, RequestPart>>, finish: Finish) -> Pending {
         let number = parts.len();
         Pending {
             open: parts,
@@ -73,7 +73,7 @@ impl Pending {
         self
     }
 
-    fn took(&mut self, at: usize, part: Part) {
+    fn took(&mut self, at: usize, part: RequestPart) {
         self.over[self.places[at]] = Some(part);
     }
 
@@ -357,7 +357,7 @@ pub(crate) fn wait_any(
 type Whose = (usize, usize, bool);
 
 /// Takes the open parts out of some requests.
-fn open_parts(taken: &mut [Pending]) -> (Vec<Request<'static, Part>>, Vec<Whose>) {
+fn open_parts(taken: &mut [Pending]) -> (Vec<Request<'static, RequestPart>>, Vec<Whose>) {
     let (mut parts, mut whose) = (Vec::new(), Vec::new());
     for (nth, pending) in taken.iter_mut().enumerate() {
         let places = mem::take(&mut pending.places);

@@ -92,8 +92,8 @@ impl Work {
     }
 
     /// Counts the steps of a schedule, which together are `weight` of work.
-    pub fn part(&self, weight: f64, steps: usize) -> Part<'_> {
-        Part {
+    pub fn part(&self, weight: f64, steps: usize) -> ScheduleWork<'_> {
+        ScheduleWork {
             work: self,
             weight,
             steps: steps.max(1) as f64,
@@ -111,14 +111,14 @@ impl Work {
 }
 
 /// The steps of one schedule.
-pub struct Part<'a> {
+pub struct ScheduleWork<'a> {
     work: &'a Work,
     weight: f64,
     steps: f64,
     before: usize,
 }
 
-impl Part<'_> {
+impl ScheduleWork<'_> {
     /// Records that `steps` steps have been done; returns whether to go on.
     pub fn done(&mut self, steps: usize) -> bool {
         let new = steps.saturating_sub(self.before);

@@ -5,20 +5,24 @@ use std::rc::Rc;
 use super::*;
 use crate::op::{Max, Sum};
 
-fn signature(parts: &[Part<'_>]) -> &'static Signature {
-    Signature::of(parts.iter().map(Part::vector)).unwrap()
+fn signature(parts: &[FusedVector<'_>]) -> &'static Signature {
+    Signature::of(parts.iter().map(FusedVector::vector)).unwrap()
 }
 
-fn parts<'p, 'a>(parts: &'p mut [Part<'a>]) -> Parts<'p, 'a> {
-    Parts::new(signature(parts), parts).unwrap()
+fn parts<'p, 'a>(parts: &'p mut [FusedVector<'a>]) -> FusedVectors<'p, 'a> {
+    FusedVectors::new(signature(parts), parts).unwrap()
 }
 
 type Three = ([u8; 2], [(u8, u64); 1], [i128; 3]);
 
-fn three(v: &mut Three) -> [Part<'_>; 3] {
+fn three(v: &mut Three) -> [FusedVector<'_>; 3] {
     let second = |_: (u8, u64), right: (u8, u64)| right;
     let (a, b, c) = v;
-    [Part::new(a, Max), Part::new(b, second), Part::new(c, Sum)]
+    [
+        FusedVector::new(a, Max),
+        FusedVector::new(b, second),
+        FusedVector::new(c, Sum),
+    ]
 }
 
 const A: Three = ([3, 4], [(1, 2)], [7; 3]);
@@ -39,7 +43,7 @@ fn every_vector_is_folded_by_its_own_operator_in_its_order() {
 
 #[test]
 fn vectors_are_folded_into_those_of_a_rank_from_either_side() {
-    let fold = |fold: fn(&mut Parts<'_, '_>, Packed<'_>)| {
+    let fold = |fold: fn(&mut FusedVectors<'_, '_>, Packed<'_>)| {
         let (mut a, mut b) = (A, B);
         let (mut ours, mut theirs) = (three(&mut a), three(&mut b));
         let signature = signature(&ours);
@@ -59,8 +63,8 @@ fn vectors_are_folded_into_those_of_a_rank_from_either_side() {
 fn blocks_of_different_vectors_are_not_folded_and_hold_nothing() {
     let (mut a, mut b) = ([1u64], [2i64]);
     let never = |_: u64, _: u64| -> u64 { panic!("it was folded") };
-    let mut list = [Part::new(&mut a, never)];
-    let mut theirs = [Part::new(&mut b, |left: i64, _: i64| left)];
+    let mut list = [FusedVector::new(&mut a, never)];
+    let mut theirs = [FusedVector::new(&mut b, |left: i64, _: i64| left)];
     let mut ours = parts(&mut list);
     let (own, other) = (ours.block::<56>(), parts(&mut theirs).block::<56>());
     assert_ne!(own.tail, other.tail);
@@ -78,16 +82,16 @@ fn blocks_of_different_vectors_are_not_folded_and_hold_nothing() {
 #[test]
 fn packed_vectors_of_another_signature_are_not_folded() {
     let (mut a, mut b) = ([1u64], [2i64]);
-    let mut theirs = [Part::new(&mut b, Sum)];
+    let mut theirs = [FusedVector::new(&mut b, Sum)];
     let (signature, other) = (signature(&theirs), parts(&mut theirs).block::<56>());
     let packed = other.packed(signature).unwrap();
-    let folds: [fn(&mut Parts<'_, '_>, Packed<'_>); 3] = [
+    let folds: [fn(&mut FusedVectors<'_, '_>, Packed<'_>); 3] = [
         |ours, theirs| ours.unpack(theirs),
         |ours, theirs| ours.fold_right(theirs),
         |ours, theirs| ours.fold_left(theirs),
     ];
     for fold in folds {
-        let mut list = [Part::new(&mut a, Sum)];
+        let mut list = [FusedVector::new(&mut a, Sum)];
         let fold = || fold(&mut parts(&mut list), packed);
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(fold)).is_err());
     }
@@ -97,10 +101,13 @@ fn packed_vectors_of_another_signature_are_not_folded() {
 #[test]
 fn vectors_have_one_signature() {
     let (mut a, mut b) = ([1u64], [2i64]);
-    let (mut ours, theirs) = ([Part::new(&mut a, Sum)], [Part::new(&mut b, Sum)]);
-    assert!(Parts::new(signature(&theirs), &mut ours).is_none());
-    assert!(Parts::new(signature(&[]), &mut ours).is_none());
-    assert!(Parts::new(signature(&ours), &mut ours).is_some());
+    let (mut ours, theirs) = (
+        [FusedVector::new(&mut a, Sum)],
+        [FusedVector::new(&mut b, Sum)],
+    );
+    assert!(FusedVectors::new(signature(&theirs), &mut ours).is_none());
+    assert!(FusedVectors::new(signature(&[]), &mut ours).is_none());
+    assert!(FusedVectors::new(signature(&ours), &mut ours).is_some());
 }
 
 #[test]
@@ -132,7 +139,10 @@ fn every_operator_of_a_list_is_dropped_once() {
 /// `count` vectors, of which the first has this length and the second this operator.
 fn is_likely(length: usize, second: fn(&mut List<'_>), count: usize) -> bool {
     let (mut a, mut b, mut c) = ([1u64; 2], [2i64], [[0u8]; 9]);
-    let likely = signature(&[Part::new(&mut a[..1], Sum), Part::new(&mut b, Max)]);
+    let likely = signature(&[
+        FusedVector::new(&mut a[..1], Sum),
+        FusedVector::new(&mut b, Max),
+    ]);
     let mut list = List::new(Some(likely));
     list.push(&mut a[..length], Sum);
     if count > 1 {
@@ -170,12 +180,15 @@ fn a_list_has_its_likely_signature_only_if_all_vectors_have() {
 #[test]
 fn a_list_of_many_vectors_is_compared_as_a_whole() {
     let mut data = [[1u32]; 12];
-    let mut parts: Vec<Part<'_>> = data.iter_mut().map(|one| Part::new(one, Sum)).collect();
+    let mut parts: Vec<FusedVector<'_>> = data
+        .iter_mut()
+        .map(|one| FusedVector::new(one, Sum))
+        .collect();
     let likely = signature(&parts);
-    assert!(Parts::new(likely, &mut parts).is_some());
+    assert!(FusedVectors::new(likely, &mut parts).is_some());
     drop(parts);
     let mut list = List::new(Some(likely));
     data.iter_mut().for_each(|one| list.push(one, Sum));
     assert!(list.as_likely().is_none());
-    assert!(Parts::new(likely, list.all()).is_some());
+    assert!(FusedVectors::new(likely, list.all()).is_some());
 }

@@ -22,7 +22,7 @@
 //! Sources: Knuth, *The Art of Computer Programming* 2, section 4.2.2, theorem B; Ogita, Rump and Oishi, *Accurate Sum
 //! and Dot Product*, 2005, for the sum of the errors; Ziv 1991 for the test whether both ends round to one number.
 
-use super::wide::{Merges, Parts, Value, Wide};
+use super::wide::{Merges, NumberParts, Value, Wide};
 use crate::op::Element;
 
 /// What is known of the sum of some numbers.
@@ -129,7 +129,7 @@ macro_rules! summand {
             #[inline]
             fn add_to(self, wide: &mut Wide<$limbs>) {
                 let bits = self.to_bits();
-                wide.add(Parts::of(
+                wide.add(NumberParts::of(
                     bits.into(),
                     <$t>::MANTISSA_DIGITS - 1,
                     <$bits>::BITS,

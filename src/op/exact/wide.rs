@@ -32,18 +32,18 @@ pub(crate) struct Wide<const L: usize> {
 }
 
 /// A number, taken apart: `± size · 2^shift` units; the size is 0 if it is not finite.
-pub(super) struct Parts {
+pub(super) struct NumberParts {
     pub(super) minus: bool,
     pub(super) size: u64,
     pub(super) shift: u32,
     met: u64,
 }
 
-impl Parts {
+impl NumberParts {
     /// The parts of a number with the bits `bits`, of which the lowest `fraction` are its fraction and the highest of
     /// `all` its sign.
     #[inline(always)]
-    pub(super) fn of(bits: u64, fraction: u32, all: u32) -> Parts {
+    pub(super) fn of(bits: u64, fraction: u32, all: u32) -> NumberParts {
         let hidden = 1u64 << fraction;
         let infinite = (1 << (all - 1)) - hidden;
         let (minus, size) = (bits >> (all - 1) == 1, bits & ((1 << (all - 1)) - 1));
@@ -60,7 +60,7 @@ impl Parts {
             _ if size >= infinite => (0, 0),
             _ => (size & (hidden - 1) | hidden, exponent - 1),
         };
-        Parts {
+        NumberParts {
             minus,
             size,
             shift,
@@ -84,7 +84,7 @@ impl<const L: usize> Wide<L> {
 
     /// Adds a number.
     #[inline]
-    pub(super) fn add(&mut self, number: Parts) {
+    pub(super) fn add(&mut self, number: NumberParts) {
         self.met |= number.met;
         let (j, within) = (number.shift as usize / 64, number.shift % 64);
         let size = u128::from(number.size) << within;

@@ -39,7 +39,7 @@ use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::op::Element;
-use crate::op::block::{Packed, Parts};
+use crate::op::block::{FusedVectors, Packed};
 use crate::op::elements::Info;
 use crate::op::signature::{ALIGNMENT, LONGEST, Signature};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
@@ -281,7 +281,7 @@ impl CellPort {
 
     /// The same for the packed vectors of a fused call.
     #[inline(always)]
-    pub(crate) fn post_packed(&mut self, stamp: Stamp, parts: &Parts<'_, '_>) {
+    pub(crate) fn post_packed(&mut self, stamp: Stamp, parts: &FusedVectors<'_, '_>) {
         const { assert!(LONGEST <= CELL_BYTES && ALIGNMENT <= align_of::<Far>()) }
         let signature = parts.signature();
         let place = self.take_place(signature.bytes());

@@ -44,7 +44,7 @@ pub(in crate::transport) const ANNEX: usize = 4096;
 const NEAR: usize = if cfg!(all(test, loom)) { 1 } else { 8 };
 /// A writer takes the lines of the cell that is this much further from its reader beforehand: the reader has left them.
 const SOON: u32 = 3;
-/// A reader that has found so many messages there, one after the other, is behind its writer: it requests the lines of
+/// A reader that has found `BEHIND` messages there, one after the other, is behind its writer: it requests the lines of
 /// the cell that is `AHEAD` further.
 const BEHIND: u32 = 4;
 const AHEAD: u32 = 2;

@@ -25,7 +25,7 @@ use crate::transport::matching::by_source::BySource;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::origin::Origin;
-use crate::transport::trace::part::Part;
+use crate::transport::trace::part::WorldPart;
 use crate::transport::{CommShared, Fabric};
 
 /// The messages that wait in the lanes into one near rank, by context and world rank of their sender.
@@ -128,9 +128,9 @@ impl Far {
     }
 
     /// The part of the world in this process.
-    pub(super) fn part(&self) -> Part {
+    pub(super) fn part(&self) -> WorldPart {
         let (process, processes) = self.process();
-        Part {
+        WorldPart {
             world: self.mark,
             process,
             processes,
@@ -345,7 +345,7 @@ impl Far {
         // Before the others can know that the ranks of this process have ended: they may open the next world then.
         self.session.ends();
         if fabric.is_none() {
-            // Nobody has taken in what came early.
+            // What came early has not been taken in yet.
             self.begin(None);
         }
         let why = self.not_started.get();

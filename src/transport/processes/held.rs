@@ -19,7 +19,7 @@ pub(super) struct HeldMessages {
 }
 
 impl HeldMessages {
-    /// Nothing, of so many processes.
+    /// Nothing held, of `processes` processes.
     pub(super) fn new(processes: usize) -> HeldMessages {
         HeldMessages {
             any: AtomicBool::new(false),
@@ -30,7 +30,7 @@ impl HeldMessages {
     /// From now on the messages of a process are held, which has told its ranks.
     pub(super) fn begin(&self, process: usize) {
         self.held.lock().0[process] = true;
-        // Relaxed: read by whoever is inside MPI, as this thread is.
+        // Relaxed: read by the thread that is inside MPI, which this one is.
         self.any.store(true, Ordering::Relaxed);
     }
 

@@ -63,7 +63,7 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 use crate::transport::progress::wait::PATIENT;
 use crate::transport::trace::origin::Origin;
-use crate::transport::trace::part::Part;
+use crate::transport::trace::part::WorldPart;
 use crate::transport::{CommShared, Fabric};
 
 /// How often a rank that would give way at once looks first for a message from another process, which takes as long as a
@@ -98,7 +98,7 @@ impl Fabric {
     }
 
     /// The part of the world that is in this process, if there are others.
-    pub(crate) fn part(&self) -> Option<Part> {
+    pub(crate) fn part(&self) -> Option<WorldPart> {
         self.far.as_ref().map(|far| far.part())
     }
 

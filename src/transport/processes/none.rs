@@ -14,7 +14,7 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 use crate::transport::trace::origin::Origin;
-use crate::transport::trace::part::Part;
+use crate::transport::trace::part::WorldPart;
 use crate::transport::{CommShared, Fabric};
 
 impl Fabric {
@@ -31,7 +31,7 @@ impl Fabric {
         false
     }
 
-    pub(crate) fn part(&self) -> Option<Part> {
+    pub(crate) fn part(&self) -> Option<WorldPart> {
         None
     }
 

@@ -132,7 +132,7 @@ impl Writer {
 }
 
 impl<'b> Reader<'b> {
-    /// Of a note in a world of so many ranks; 0 where it is not known.
+    /// Of a note in a world of `ranks` ranks; 0 where it is not known.
     pub(super) fn of(bytes: &'b [u8], ranks: usize) -> Reader<'b> {
         Reader { bytes, ranks }
     }

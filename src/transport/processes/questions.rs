@@ -13,7 +13,7 @@ pub(super) struct Questions {
     last: AtomicU32,
     /// By process: the last question that was answered, and the answer.
     pub(super) seen: Mutex<Vec<Option<(u32, LocalState)>>>,
-    /// By process: whether it has not answered in time, nor since: nobody waits for it again.
+    /// By process: whether it has not answered in time, nor since: no rank waits for it again.
     late: Mutex<Vec<bool>>,
     /// Whether a question was asked here that is not answered.
     open: AtomicBool,
@@ -24,7 +24,7 @@ pub(super) struct Questions {
 }
 
 impl Questions {
-    /// None, of so many processes.
+    /// None, of `processes` processes.
     pub(super) fn new(processes: usize) -> Questions {
         Questions {
             last: AtomicU32::new(0),

@@ -6,7 +6,7 @@ use crate::Rank;
 
 /// The ranks of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct WorldPart {
     /// A number for the world: the same in all its processes, and another one for any other world.
     pub world: u64,
     pub process: usize,

@@ -7,7 +7,7 @@ use super::arguments::flag;
 use crate::abi::*;
 use crate::attribute::{self, Functions, Of};
 use crate::p2p::Stat;
-use crate::request::{Part, Pending, keep};
+use crate::request::{Pending, RequestPart, keep};
 
 /// Datatypes of a value and its place.
 const PAIRS: [(MPI_Datatype, MPI_Datatype); 5] = [
@@ -67,7 +67,7 @@ super::calls! {
     }
     fn MPI_Buffer_iflush(request: *mut MPI_Request) |rank, caller| {
         let open = rank.detached.take();
-        let finish = |_: &crate::rank::Rank, _: &crate::memory::Caller, _: Vec<Part>| Ok(Stat::EMPTY);
+        let finish = |_: &crate::rank::Rank, _: &crate::memory::Caller, _: Vec<RequestPart>| Ok(Stat::EMPTY);
         caller.write(request, keep(rank, Pending::new(open, Box::new(finish))))
     }
     fn MPI_Status_c2f(status: *const MPI_Status, f_status: *mut MPI_Fint) |_, caller| {

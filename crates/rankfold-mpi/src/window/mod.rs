@@ -1,6 +1,6 @@
 //! Windows: memory of each rank that others read and write.
 //!
-//! The memory is the program's own. At its creation the ranks exchange their [`Part`](part::Part)s; an access copies at once,
+//! The memory is the program's own. At its creation the ranks exchange their [`WindowPart`](part::WindowPart)s; an access copies at once,
 //! under the lock of the target's part, so that accumulates are atomic and nothing is left to do when an epoch ends.
 
 mod access;
@@ -27,7 +27,7 @@ use crate::memory::Caller;
 use crate::rank::Rank;
 use epoch::Epochs;
 use memory::Memory;
-use part::Part;
+use part::WindowPart;
 
 pub(crate) use access::{Aim, Combine};
 
@@ -35,7 +35,7 @@ pub(crate) use access::{Aim, Combine};
 pub(crate) struct Win {
     comm: Comm,
     pub group: Group,
-    parts: Vec<Arc<Part>>,
+    parts: Vec<Arc<WindowPart>>,
     epochs: Epochs,
     pub handle: Cell<usize>,
     pub name: RefCell<String>,
@@ -149,20 +149,20 @@ fn no_memory(bytes: usize) -> crate::error::Failure {
 }
 
 /// The part of this rank. The memory of a shared window is one piece, in the order of ranks.
-fn own_part(on: &Communicator, offer: &Offer) -> Out<Part> {
+fn own_part(on: &Communicator, offer: &Offer) -> Out<WindowPart> {
     let sizes = sizes(on, offer)?;
     let me = on.comm.rank();
     let (unit, size) = (offer.unit as usize, offer.size);
     match offer.flavor {
-        MPI_WIN_FLAVOR_CREATE => Ok(Part::new(offer.base, size, unit, None)),
-        MPI_WIN_FLAVOR_DYNAMIC => Ok(Part::dynamic()),
+        MPI_WIN_FLAVOR_CREATE => Ok(WindowPart::new(offer.base, size, unit, None)),
+        MPI_WIN_FLAVOR_DYNAMIC => Ok(WindowPart::dynamic()),
         MPI_WIN_FLAVOR_ALLOCATE => {
             let memory = Memory::new(size);
             // All learn it if one has none.
             let short = on.comm.values().all_gather(memory.is_none())?;
             let memory = memory.filter(|_| !short.contains(&true));
             let memory = Arc::new(memory.ok_or_else(|| no_memory(size))?);
-            Ok(Part::new(memory.start(), size, unit, Some(memory)))
+            Ok(WindowPart::new(memory.start(), size, unit, Some(memory)))
         }
         _ => {
             let total = sizes
@@ -173,7 +173,12 @@ fn own_part(on: &Communicator, offer: &Offer) -> Out<Part> {
             let memory: Option<Arc<Memory>> = on.comm.values().broadcast(0, memory)?;
             let memory = memory.ok_or_else(|| no_memory(total.unwrap_or(usize::MAX)))?;
             let before: usize = sizes[..me].iter().sum();
-            Ok(Part::new(memory.start() + before, size, unit, Some(memory)))
+            Ok(WindowPart::new(
+                memory.start() + before,
+                size,
+                unit,
+                Some(memory),
+            ))
         }
     }
 }
@@ -228,7 +233,7 @@ pub(crate) fn close_all(rank: &Rank) {
 }
 
 impl Win {
-    fn own(&self) -> &Part {
+    fn own(&self) -> &WindowPart {
         &self.parts[self.comm.rank()]
     }
 

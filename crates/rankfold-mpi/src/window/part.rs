@@ -9,7 +9,7 @@ use crate::datatype::Datatype;
 use crate::error::{Out, failure, require};
 
 /// A rank's part of a window. All ranks of the window share it.
-pub(crate) struct Part {
+pub(crate) struct WindowPart {
     /// Its first address; 0 in a dynamic window, whose displacements are addresses.
     pub base: usize,
     pub size: usize,
@@ -31,9 +31,14 @@ pub(super) struct State {
     attached: Vec<(usize, usize)>,
 }
 
-impl Part {
-    pub(super) fn new(base: usize, size: usize, unit: usize, memory: Option<Arc<Memory>>) -> Part {
-        Part {
+impl WindowPart {
+    pub(super) fn new(
+        base: usize,
+        size: usize,
+        unit: usize,
+        memory: Option<Arc<Memory>>,
+    ) -> WindowPart {
+        WindowPart {
             base,
             size,
             unit,
@@ -44,10 +49,10 @@ impl Part {
         }
     }
 
-    pub(super) fn dynamic() -> Part {
-        Part {
+    pub(super) fn dynamic() -> WindowPart {
+        WindowPart {
             dynamic: true,
-            ..Part::new(0, 0, 1, None)
+            ..WindowPart::new(0, 0, 1, None)
         }
     }
 
@@ -153,13 +158,13 @@ impl Part {
 
 thread_local! {
     /// The part that this thread accesses.
-    static ACCESSED: RefCell<Option<Arc<Part>>> = const { RefCell::new(None) };
+    static ACCESSED: RefCell<Option<Arc<WindowPart>>> = const { RefCell::new(None) };
 }
 
 /// Runs an access to `count` elements at a displacement, with the address of the first, while nothing else accesses the
 /// part.
 pub(super) fn access<R>(
-    part: &Arc<Part>,
+    part: &Arc<WindowPart>,
     rank: usize,
     disp: MPI_Aint,
     elements: (usize, &Datatype),

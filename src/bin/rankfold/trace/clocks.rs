@@ -32,7 +32,7 @@ pub struct Aligned {
 }
 
 impl Clocks {
-    /// Those of so many processes.
+    /// The clocks of `processes` processes, nothing known of them.
     pub fn of(processes: usize) -> Clocks {
         let mut most = vec![vec![NONE; processes]; processes];
         (0..processes).for_each(|process| most[process][process] = 0);

@@ -13,7 +13,7 @@ use crate::stop::Stop;
 const MOST_PROCESSES: usize = 1 << 8;
 
 /// The trace of one process.
-pub struct Part {
+pub struct ProcessTrace {
     pub name: String,
     pub about: About,
     pub events: Vec<Event>,
@@ -44,7 +44,7 @@ struct File {
 pub type Key = (u64, u64, u64, u64);
 
 /// Reads a file that `Trace::to_perfetto` has written in one of several processes.
-pub fn read(path: &Path) -> Result<Part, Stop> {
+pub fn read(path: &Path) -> Result<ProcessTrace, Stop> {
     let name = path.display().to_string();
     let text = input::read(path)?;
     let no_trace = |why: serde_json::Error| {
@@ -64,7 +64,7 @@ pub fn read(path: &Path) -> Result<Part, Stop> {
         Some(place) => Err(Stop::Input(format!(
             "{name}: event {place} is none of a rank"
         ))),
-        None => Ok(Part {
+        None => Ok(ProcessTrace {
             name,
             about,
             events,

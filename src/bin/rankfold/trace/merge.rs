@@ -7,7 +7,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::clocks::{Aligned, Clocks, Time};
-use super::file::{self, Event, Key, Part, key, phase, time};
+use super::file::{self, Event, Key, ProcessTrace, key, phase, time};
 use crate::output::To;
 use crate::stop::Stop;
 
@@ -39,9 +39,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
 }
 
 /// The traces of all processes of one world, by process.
-fn in_order(mut parts: Vec<Part>) -> Result<Vec<Part>, Stop> {
+fn in_order(mut parts: Vec<ProcessTrace>) -> Result<Vec<ProcessTrace>, Stop> {
     let first = &parts[0];
-    let same = |part: &&Part| {
+    let same = |part: &&ProcessTrace| {
         (&part.about.world, part.about.processes) == (&first.about.world, first.about.processes)
     };
     if let Some(other) = parts.iter().find(|part| !same(part)) {
@@ -79,13 +79,13 @@ struct Message {
 
 /// The traces, joined.
 struct Merged {
-    parts: Vec<Part>,
+    parts: Vec<ProcessTrace>,
     messages: Vec<Message>,
     clocks: Vec<Aligned>,
 }
 
 impl Merged {
-    fn of(parts: Vec<Part>) -> Merged {
+    fn of(parts: Vec<ProcessTrace>) -> Merged {
         let messages = matched(&parts);
         let mut clocks = Clocks::of(parts.len());
         let at =
@@ -168,7 +168,7 @@ impl Merged {
 }
 
 /// The messages between processes: of one key, the first that was sent is the first that was received.
-fn matched(parts: &[Part]) -> Vec<Message> {
+fn matched(parts: &[ProcessTrace]) -> Vec<Message> {
     let mut sends: HashMap<Key, VecDeque<(usize, usize)>> = HashMap::new();
     let ends = |wanted: &'static str| {
         let parts = parts.iter().enumerate();
@@ -189,8 +189,8 @@ fn matched(parts: &[Part]) -> Vec<Message> {
 }
 
 /// Moves all clocks so that nothing happens before zero.
-fn begin_at_zero(parts: &[Part], clocks: &mut [Aligned]) {
-    let first = |(part, clock): (&Part, &Aligned)| {
+fn begin_at_zero(parts: &[ProcessTrace], clocks: &mut [Aligned]) {
+    let first = |(part, clock): (&ProcessTrace, &Aligned)| {
         Some(part.events.iter().filter_map(time).min()? + clock.add)
     };
     let begin = parts.iter().zip(&*clocks).filter_map(first).min();
