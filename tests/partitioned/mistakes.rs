@@ -1,7 +1,7 @@
 //! Parts, buffers and elements that do not fit.
 
 use rankfold::partitioned::{RecvParts, SendParts};
-use rankfold::{ErrorKind, Report};
+use rankfold::{Comm, ErrorKind, Report, Result};
 
 use super::run;
 use crate::common::assert_usage;
@@ -146,33 +146,37 @@ fn parts_of_two_messages_with_one_tag_are_not_mixed() {
     report.into_result().unwrap();
 }
 
+/// Sends a message of one element a part, all of it.
+fn send_whole(comm: &Comm, data: &[i32]) -> Result<()> {
+    let mut sent = SendParts::new(comm, 0, 0, data.len(), data.to_vec())?;
+    sent.start()?;
+    (0..data.len()).try_for_each(|part| sent.ready(part))?;
+    sent.wait()
+}
+
+/// Starts another message as often as a number in the label of a part could not count.
+fn start_others(comm: &Comm) -> Result<()> {
+    let mut others = SendParts::new(comm, 0, 1, 1, vec![0])?;
+    let mut taken = RecvParts::new(comm, 0, 1, 1, vec![0])?;
+    for _ in 0..(1 << 12) - 1 {
+        others.start()?;
+        taken.start()?;
+        others.ready(0)?;
+        others.wait()?;
+        taken.wait()?;
+    }
+    Ok(())
+}
+
 #[test]
 fn elements_too_many_do_not_become_part_of_another_message_however_many_lie_between() {
     let report = run("left over", 1, |comm| {
-        let mut long = SendParts::new(comm, 0, 0, 3, vec![1; 3])?;
-        long.start()?;
-        for part in 0..3 {
-            long.ready(part)?;
-        }
-        long.wait()?;
+        send_whole(comm, &[1; 3])?;
         let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
         received.start()?;
         received.wait()?;
-        // As many as a number in the label of a part could not count.
-        let mut others = SendParts::new(comm, 0, 1, 1, vec![2])?;
-        let mut taken = RecvParts::new(comm, 0, 1, 1, vec![2])?;
-        for _ in 0..(1 << 12) - 1 {
-            others.start()?;
-            taken.start()?;
-            others.ready(0)?;
-            others.wait()?;
-            taken.wait()?;
-        }
-        let mut next = SendParts::new(comm, 0, 0, 2, vec![3; 2])?;
-        next.start()?;
-        next.ready(0)?;
-        next.ready(1)?;
-        next.wait()?;
+        start_others(comm)?;
+        send_whole(comm, &[3; 2])?;
         // What was left over comes first.
         let mut received = RecvParts::new(comm, 0, 0, 3, vec![0; 3])?;
         received.start()?;
@@ -196,20 +200,8 @@ fn a_message_that_was_dropped_half_sent_does_not_become_part_of_the_next() {
         sent.start()?;
         sent.ready(1)?;
         drop(sent);
-        let mut others = SendParts::new(comm, 0, 1, 1, vec![0])?;
-        let mut taken = RecvParts::new(comm, 0, 1, 1, vec![0])?;
-        for _ in 0..(1 << 12) - 1 {
-            others.start()?;
-            taken.start()?;
-            others.ready(0)?;
-            others.wait()?;
-            taken.wait()?;
-        }
-        let mut sent = SendParts::new(comm, 0, 0, 2, vec![2, 2])?;
-        sent.start()?;
-        sent.ready(0)?;
-        sent.ready(1)?;
-        sent.wait()?;
+        start_others(comm)?;
+        send_whole(comm, &[2; 2])?;
         let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
         received.start()?;
         assert_usage(
