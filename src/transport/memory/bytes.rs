@@ -10,7 +10,7 @@ use std::ptr;
 use crate::op::Element;
 use crate::op::elements::{Elements, Info, copy_bytes, dangling};
 pub(super) use crate::op::kernels::CACHE_LINE;
-use crate::transport::memory::blocks::Block;
+use crate::transport::memory::blocks::{Block, PIECE};
 
 /// The bytes of a message of at most eight bytes, with padding and pointers in them preserved.
 #[derive(Clone, Copy)]
@@ -102,6 +102,52 @@ pub(in crate::transport) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8)
             [_, _] => ptr::copy_nonoverlapping(from, to, 2 * size_of::<T>()),
             _ if size_of_val(data) == OCTET => ptr::copy_nonoverlapping(from, to, OCTET),
             _ => ptr::copy_nonoverlapping(from, to, size_of_val(data)),
+        }
+    }
+}
+
+/// Copies a short message between a rank's memory and lines that move between two cores: in ascending order, in accesses
+/// that do not cross a line if both places are aligned to 16 bytes. `memcpy` uses the widest registers there are, at any
+/// alignment, and may begin at both ends: a line that it half writes is waited for twice.
+///
+/// # Safety
+///
+/// As [`copy_bytes`].
+pub(super) unsafe fn copy_lines(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise, for each part of the bytes.
+    unsafe {
+        match bytes {
+            0..CACHE_LINE => copy_words(to, from, bytes),
+            CACHE_LINE..=SHORT => {
+                let whole = bytes - bytes % CACHE_LINE;
+                for at in (0..whole).step_by(CACHE_LINE) {
+                    ptr::copy_nonoverlapping(from.add(at), to.add(at), CACHE_LINE);
+                }
+                copy_words(to.add(whole), from.add(whole), bytes - whole);
+            }
+            _ => ptr::copy_nonoverlapping(from, to, bytes),
+        }
+    }
+}
+
+/// The longest message that [`copy_lines`] copies itself.
+const SHORT: usize = 1024;
+
+/// Copies less than a line, in pieces of 16 bytes.
+///
+/// # Safety
+///
+/// As [`copy_bytes`].
+#[inline(always)]
+unsafe fn copy_words(to: *mut u8, from: *const u8, bytes: usize) {
+    let whole = bytes - bytes % PIECE;
+    // SAFETY: the caller's promise, for each part of the bytes.
+    unsafe {
+        for at in (0..whole).step_by(PIECE) {
+            ptr::copy_nonoverlapping(from.add(at), to.add(at), PIECE);
+        }
+        if whole < bytes {
+            copy_bytes(to.add(whole), from.add(whole), bytes - whole);
         }
     }
 }

@@ -34,7 +34,7 @@ use crossbeam_utils::CachePadded;
 use crate::op::elements::{Elements, ElementsMut, Info, copy_bytes};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::blocks::PIECE;
-use crate::transport::memory::bytes::{CACHE_LINE, prefetch, prefetch_to_write};
+use crate::transport::memory::bytes::{CACHE_LINE, copy_lines, prefetch, prefetch_to_write};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
 
@@ -102,6 +102,22 @@ unsafe impl<const BYTES: usize, const CELLS: usize> Sync for Ring<BYTES, CELLS> 
 #[inline]
 fn turn(behind: u32) -> u64 {
     u64::from(behind.wrapping_add(1)) << Label::BITS
+}
+
+/// Copies a message to its cell or from there.
+///
+/// # Safety
+///
+/// As [`copy_bytes`].
+#[inline(always)]
+unsafe fn copy_message(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match bytes <= EAGER_BYTES {
+            true => copy_bytes(to, from, bytes),
+            false => copy_lines(to, from, bytes),
+        }
+    }
 }
 
 /// The ends of a new ring, as if `packets` packets had gone through it already.
@@ -249,7 +265,7 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         assert!(Self::fits(data), "a long message in a short packet");
         self.write(head, data.info(), Label::of(data), |_, body| {
             // SAFETY: the body has space for every message that fits.
-            unsafe { copy_bytes(body, data.first(), data.size()) };
+            unsafe { copy_message(body, data.first(), data.size()) };
         });
     }
 
@@ -263,10 +279,13 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         assert!(Self::fits_annex(data), "a message longer than an annex");
         let number = self.free_annex();
         self.write(head, data.info(), Label::of(data), |ring, body| {
-            ring.annex(number).with_mut(|place| {
+            let annex = ring.annex(number);
+            // All lines at once: stores take one line after the other from the reader.
+            prefetch_to_write(annex, data.size());
+            annex.with_mut(|place| {
                 // SAFETY: the annex has space for every message that fits. What was there has been read, see
                 // `free_annex`, and it is handed over with this cell.
-                unsafe { copy_bytes(place.cast(), data.first(), data.size()) };
+                unsafe { copy_lines(place.cast(), data.first(), data.size()) };
             });
             // SAFETY: a body has space for a number, and is aligned for one.
             unsafe { body.cast::<Number>().write(number) };
@@ -414,8 +433,8 @@ impl<const BYTES: usize, const CELLS: usize> Reader<BYTES, CELLS> {
                 let (to, bytes) = (into.first(), count * info.size());
                 self.request(bytes);
                 match bytes <= BYTES {
-                    true => copy_bytes(to, body, bytes),
-                    false => self.in_annex(body, |annex| copy_bytes(to, annex, bytes)),
+                    true => copy_message(to, body, bytes),
+                    false => self.in_annex(body, |annex| copy_lines(to, annex, bytes)),
                 }
                 Some((head, count))
             }
