@@ -1,7 +1,7 @@
 //! Fused all-reduces: several vectors, of any types and with any operators, in one collective call.
 //!
 //! Over cells, each rank packs its vectors in its cell and folds those of other cells into its own vectors, each by its
-//! own operator ([`HeldParts`]). By other algorithms the vectors travel in a block of one of a few lengths, which is a
+//! own operator ([`HeldParts`]). By other algorithms the vectors travel in a block of one of three lengths, which is a
 //! single element of an all-reduce, whose operator folds each vector at its place. Vectors that do not fit into one
 //! block are packed into several, in their order; a vector that fits into none is reduced by itself.
 
@@ -168,18 +168,13 @@ impl<'buf> Fused<'buf> {
     }
 }
 
-/// Calls a method for the type of the shortest block with room for this many bytes. Most lengths are a power of two and
-/// a little more, since those of vectors often are powers of two.
+/// Calls a method for the type of the shortest block with room for this many bytes. Three lengths: each is an element of
+/// its own, for which the library is compiled once more.
 macro_rules! in_block {
     ($bytes:expr, $of:ident . $method:ident ($($argument:expr),*)) => {
         match $bytes + TAIL {
-            ..=64 => $of.$method::<56>($($argument),*),
             ..=128 => $of.$method::<120>($($argument),*),
-            ..=192 => $of.$method::<184>($($argument),*),
-            ..=320 => $of.$method::<312>($($argument),*),
-            ..=576 => $of.$method::<568>($($argument),*),
             ..=1024 => $of.$method::<1016>($($argument),*),
-            ..=2112 => $of.$method::<2104>($($argument),*),
             _ => $of.$method::<4088>($($argument),*),
         }
     };
