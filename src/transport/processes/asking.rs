@@ -52,6 +52,13 @@ impl Far {
         self.questions.is_answered(LAST, &self.live_others())
     }
 
+    /// Whether a process has told its last, also what it has found.
+    pub(super) fn has_told_all(&self, process: usize) -> bool {
+        let (_, processes) = self.process();
+        let wanted: Vec<bool> = (0..processes).map(|one| one == process).collect();
+        self.questions.is_answered(LAST, &wanted) && self.questions.found.lock()[process].is_some()
+    }
+
     /// Tells all processes which mismatch was found here when all ranks had ended, the first time.
     pub(super) fn tell_found(&self, found: Option<Arc<Mismatch>>) {
         let (me, _) = self.process();
@@ -132,7 +139,7 @@ impl Fabric {
         let mut nap = Nap::default();
         loop {
             if let Some(found) = far.found()
-                && far.session.processes.has_sent_all()
+                && far.session.has_sent_all()
             {
                 far.release();
                 return found;

@@ -143,6 +143,14 @@ impl<'b> Reader<'b> {
         Some(u64::from_le_bytes(*number) as usize)
     }
 
+    pub(super) fn flag(&mut self) -> Option<bool> {
+        match self.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
     pub(super) fn text(&mut self) -> Option<Arc<str>> {
         let length = self.number()?;
         let (text, rest) = self.bytes.split_at_checked(length)?;
@@ -151,9 +159,9 @@ impl<'b> Reader<'b> {
     }
 
     pub(super) fn maybe(&mut self) -> Option<Option<Arc<str>>> {
-        match self.number()? {
-            0 => Some(None),
-            _ => self.text().map(Some),
+        match self.flag()? {
+            false => Some(None),
+            true => self.text().map(Some),
         }
     }
 
@@ -191,12 +199,12 @@ impl<'b> Reader<'b> {
             rank: self.rank()?,
             why: self.why()?,
             site: self.maybe()?,
-            follows: match self.number()? {
-                0 => None,
-                _ => Some(self.cause()?),
+            follows: match self.flag()? {
+                false => None,
+                true => Some(self.cause()?),
             },
             deadlocks: self.list(|this| Some(Arc::new(this.deadlock()?)))?,
-            left: self.number()? != 0,
+            left: self.flag()?,
         })
     }
 
@@ -208,7 +216,8 @@ impl<'b> Reader<'b> {
         Some(match self.number()? {
             0 => Gone::Returned,
             1 => Gone::Failed(self.text()?),
-            _ => Gone::Panicked(self.text()?),
+            2 => Gone::Panicked(self.text()?),
+            _ => return None,
         })
     }
 
@@ -224,7 +233,8 @@ impl<'b> Reader<'b> {
                 error: self.text()?,
             },
             2 => Cause::Mismatch(Arc::new(self.mismatch()?)),
-            _ => Cause::Deadlock(Arc::new(self.deadlock()?)),
+            3 => Cause::Deadlock(Arc::new(self.deadlock()?)),
+            _ => return None,
         })
     }
 }

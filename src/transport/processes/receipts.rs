@@ -46,9 +46,12 @@ impl Receipts {
         Some((process, number))
     }
 
-    /// The near rank that waits for the receipt with this number, which is accepted now. If its sender has revoked it, it
-    /// no longer waits.
-    pub(super) fn accept(&mut self, number: u32) -> Option<Rank> {
+    /// The near rank that waits for the receipt with this number from a process, which is accepted now. If its sender has
+    /// revoked it, it no longer waits.
+    pub(super) fn accept(&mut self, from: usize, number: u32) -> Option<Rank> {
+        self.awaited
+            .get(&number)
+            .filter(|(_, process, _)| *process == from)?;
         let (sender, _, receipt) = self.awaited.remove(&number)?;
         receipt.accept();
         Some(sender)
