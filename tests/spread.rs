@@ -215,6 +215,11 @@ fn a_mismatch_names_the_odd_rank_in_every_process() {
 }
 
 #[test]
+fn every_process_names_the_same_odd_ranks_and_no_other() {
+    everywhere("odd_ranks", &[(2, 2), (3, 1), (2, 3), (3, 2)]);
+}
+
+#[test]
 fn random_right_programs_end_without_a_report() {
     everywhere("random_right", &[(2, 2), (3, 1)]);
 }

@@ -30,6 +30,7 @@ pub const PROGRAMS: &[Program] = &[
     ("deadlocks", deadlocks),
     ("reports_of_deadlocks", reports::deadlocks),
     ("reports_of_mismatches", reports::mismatches),
+    ("odd_ranks", reports::odd_ranks),
     ("shares", shares),
     ("random_right", random_programs::right),
     ("random_wrong", random_programs::wrong),

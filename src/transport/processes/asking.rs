@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::far::Far;
+use super::judgement::Case;
 use super::local_state::LocalState;
 use super::session::Nap;
 use super::silence::{Say, To};
@@ -128,6 +129,18 @@ impl Fabric {
     pub(in crate::transport) fn is_over(&self, rank: Rank) -> bool {
         let told = self.asked_of(rank, |local_state| local_state.ended.contains(&rank));
         told.unwrap_or_else(|| !self.is_there(rank))
+    }
+
+    /// A mismatch by the last calls of all ranks, once all have ended: with all odd ranks, if those are known now. The same
+    /// in all processes.
+    pub(crate) fn naming_the_odd(&self, found: &Mismatch) -> Option<Mismatch> {
+        let far = self.far.as_ref()?;
+        let mut states = vec![self.local_state_now()];
+        let seen = far.questions.seen.lock();
+        let last = seen.iter().flatten().filter(|(of, _)| *of == LAST);
+        states.extend(last.map(|(_, local_state)| local_state.clone()));
+        drop(seen);
+        Case::new(far.ranks(), &states).naming_the_odd(found)
     }
 
     /// The mismatch that some process has found when all ranks had ended, `found` by this one: the same in all processes.
