@@ -287,6 +287,11 @@ fn each_process_traces_its_ranks() {
     everywhere("traces", &[(2, 1), (2, 2), (3, 2)]);
 }
 
+#[test]
+fn the_trace_of_a_revoked_message_has_no_other_end() {
+    everywhere("revoked", &[(2, 1), (2, 2)]);
+}
+
 /// Runs a program in which the last process sends the first a letter that is spoiled.
 fn spoiled(program: &str, sizes: &[(usize, usize)], letter: corrupt::Spoiled) {
     for launcher in launchers() {

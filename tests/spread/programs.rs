@@ -46,6 +46,7 @@ pub const PROGRAMS: &[Program] = &[
     ("excluded", corrupt::excluded),
     ("spoiled", corrupt::spoiled),
     ("traces", traces::traces),
+    ("revoked", traces::revoked),
 ];
 
 pub fn world(ranks: usize) -> World {
