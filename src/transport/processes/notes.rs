@@ -50,6 +50,9 @@ pub(super) struct Reader<'b> {
 /// The most ranks of one process that are believed.
 const MOST_RANKS: usize = 1 << 16;
 
+/// Stands for a rank in a greeting.
+const RANK: u8 = b'r';
+
 impl Writer {
     pub(super) fn bytes(&self) -> Vec<MaybeUninit<u8>> {
         self.0.iter().copied().map(MaybeUninit::new).collect()
@@ -83,9 +86,12 @@ impl Writer {
         }
     }
 
+    /// A greeting has a byte for each rank: other processes have memory for as many, and a number alone is easily wrong.
     pub(super) fn hello(mut self, hello: &Hello) -> Writer {
-        self.number(hello.ranks).number(hello.machine as usize);
-        self.number(hello.mark as usize);
+        self.number(hello.ranks);
+        self.0.extend(std::iter::repeat_n(RANK, hello.ranks));
+        self.number(hello.machine as usize)
+            .number(hello.mark as usize);
         self.number(hello.cpus.len());
         hello.cpus.iter().for_each(|cpu| _ = self.number(*cpu));
         self.maybe(hello.refused.as_deref());
@@ -184,9 +190,17 @@ impl<'b> Reader<'b> {
         self.number().filter(|size| *size <= self.ranks)
     }
 
+    /// A number of ranks, of which each is there.
+    fn as_many_ranks(&mut self) -> Option<usize> {
+        let count = self.number().filter(|ranks| *ranks <= MOST_RANKS)?;
+        let (ranks, rest) = self.bytes.split_at_checked(count)?;
+        self.bytes = rest;
+        ranks.iter().all(|byte| *byte == RANK).then_some(count)
+    }
+
     pub(super) fn hello(mut self) -> Option<Hello> {
         Some(Hello {
-            ranks: self.number().filter(|ranks| *ranks <= MOST_RANKS)?,
+            ranks: self.as_many_ranks()?,
             machine: self.number()? as u64,
             mark: self.number()? as u64,
             cpus: self.list(Self::number)?,
@@ -274,6 +288,22 @@ mod tests {
         };
         let written = bytes(&Writer::default().hello(&hello));
         assert_eq!(Reader::of(&written, 0).hello(), None);
+    }
+
+    #[test]
+    fn a_number_of_ranks_that_is_not_that_of_the_greeting_is_not_believed() {
+        let hello = Hello {
+            ranks: 3,
+            cpus: vec![0; 9000],
+            ..Hello::default()
+        };
+        let written = bytes(&Writer::default().hello(&hello));
+        for ranks in (0..100).chain([1000, MOST_RANKS]) {
+            let mut written = written.clone();
+            written[..8].copy_from_slice(&(ranks as u64).to_le_bytes());
+            let read = Reader::of(&written, 0).hello();
+            assert_eq!(read.is_some(), ranks == 3, "{ranks}");
+        }
     }
 
     fn mismatch() -> Mismatch {
