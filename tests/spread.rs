@@ -2,6 +2,8 @@
 //! installed, with several numbers of processes and of ranks in each.
 #![cfg(feature = "mpi")]
 
+#[path = "spread/corrupt.rs"]
+mod corrupt;
 #[path = "spread/ends.rs"]
 mod ends;
 #[path = "spread/programs.rs"]
@@ -27,16 +29,20 @@ const RANKS: &str = "SPREAD_RANKS";
 /// Marks all processes of one launch.
 const MARK: &str = "SPREAD_MARK";
 
-/// A launcher, and the most processes for which it is started.
+/// A launcher, the MPI library that belongs to it, and the most processes for which it is started.
 struct Launcher {
     command: &'static str,
+    library: &'static str,
     most: usize,
 }
 
 /// MPICH takes turns badly: it gets no more processes than there are CPUs.
 fn launchers() -> Vec<Launcher> {
     let cpus = thread::available_parallelism().map_or(1, |cpus| cpus.get());
-    let all = [("mpirun.openmpi", 3), ("mpirun.mpich", cpus.min(3))];
+    let all = [
+        ("mpirun.openmpi", "libmpi.so.40", 3),
+        ("mpirun.mpich", "libmpich.so.12", cpus.min(3)),
+    ];
     let there = |command: &str| {
         let found = Command::new(command).arg("--version").output();
         let found = found.is_ok_and(|output| output.status.success());
@@ -45,9 +51,13 @@ fn launchers() -> Vec<Launcher> {
         }
         found
     };
-    let all = all.into_iter().filter(|(command, _)| there(command));
-    all.map(|(command, most)| Launcher { command, most })
-        .collect()
+    let all = all.into_iter().filter(|(command, ..)| there(command));
+    all.map(|(command, library, most)| Launcher {
+        command,
+        library,
+        most,
+    })
+    .collect()
 }
 
 impl Launcher {
@@ -87,13 +97,24 @@ impl Launcher {
         self.check_with(program, processes, ranks, &[]);
     }
 
-    fn check_with(&self, program: &str, processes: usize, ranks: usize, more: &[(&str, &str)]) {
+    fn check_with(
+        &self,
+        program: &str,
+        processes: usize,
+        ranks: usize,
+        more: &[(&str, &str)],
+    ) -> Output {
         let output = self.run_with(program, processes, ranks, more);
         let case = format!(
             "{program}, {} -n {processes}, {ranks} ranks each",
             self.command
         );
-        assert!(output.status.success(), "{case}: {}", text(&output));
+        assert!(
+            output.status.success(),
+            "{case}, {more:?}: {}",
+            text(&output)
+        );
+        output
     }
 }
 
@@ -194,6 +215,11 @@ fn a_mismatch_names_the_odd_rank_in_every_process() {
 }
 
 #[test]
+fn every_process_names_the_same_odd_ranks_and_no_other() {
+    everywhere("odd_ranks", &[(2, 2), (3, 1), (2, 3), (3, 2)]);
+}
+
+#[test]
 fn random_right_programs_end_without_a_report() {
     everywhere("random_right", &[(2, 2), (3, 1)]);
 }
@@ -259,6 +285,56 @@ fn a_process_that_cannot_start_tells_all_why() {
 #[test]
 fn each_process_traces_its_ranks() {
     everywhere("traces", &[(2, 1), (2, 2), (3, 2)]);
+}
+
+#[test]
+fn the_trace_of_a_revoked_message_has_no_other_end() {
+    everywhere("revoked", &[(2, 1), (2, 2)]);
+}
+
+/// Runs a program in which the last process sends the first a letter that is spoiled.
+fn spoiled(program: &str, sizes: &[(usize, usize)], letter: corrupt::Spoiled) {
+    for launcher in launchers() {
+        let Some(library) = corrupt::library(&launcher) else {
+            return;
+        };
+        for (processes, ranks) in sizes
+            .iter()
+            .filter(|(processes, _)| *processes <= launcher.most)
+        {
+            let numbers = [
+                ("CORRUPT_FROM", (processes - 1).to_string()),
+                ("CORRUPT_TO", "0".into()),
+                ("CORRUPT_KIND", letter.kind.to_string()),
+                ("CORRUPT_NTH", letter.nth.to_string()),
+                ("CORRUPT_AT", letter.at.to_string()),
+            ];
+            let mut more: Vec<(&str, &str)> = numbers
+                .iter()
+                .map(|(name, value)| (*name, value.as_str()))
+                .collect();
+            more.push(("RANKFOLD_MPI", library.to_str().unwrap()));
+            let output = launcher.check_with(program, *processes, *ranks, &more);
+            assert!(text(&output).contains("is spoiled"), "{letter:?}");
+        }
+    }
+}
+
+#[test]
+fn a_process_that_another_one_cannot_believe_is_excluded_by_all() {
+    let mail = corrupt::Spoiled {
+        kind: 0,
+        nth: 0,
+        at: 8,
+    };
+    spoiled("excluded", &[(2, 1), (2, 2), (3, 1), (3, 2)], mail);
+}
+
+#[test]
+fn whatever_letter_is_spoiled_every_process_ends_and_blames_no_other() {
+    for letter in corrupt::letters() {
+        spoiled("spoiled", &[(2, 2), (3, 1)], letter);
+    }
 }
 
 /// The tool joins the traces of the processes: no message is received before it was sent.

@@ -116,6 +116,29 @@ fn a_lost_message_has_no_second_end_and_who_ended_inside_a_call_never_left_it() 
 }
 
 #[test]
+fn a_message_that_its_sender_has_revoked_is_received_by_nobody() {
+    let trace = traced(2, |comm| match comm.rank() {
+        0 => {
+            assert!(comm.issend(1, 5, vec![1])?.cancel()?);
+            comm.send(1, 6, &[2])?;
+            comm.ssend(1, 5, &[3])
+        }
+        _ => {
+            comm.recv::<i32>(0, 6)?;
+            comm.recv::<i32>(0, 5).map(drop)
+        }
+    });
+    let messages = trace.messages.iter();
+    let received: Vec<_> = messages
+        .map(|message| (message.tag, message.received.is_some()))
+        .collect();
+    assert_eq!(
+        received,
+        [(Some(5), false), (Some(6), true), (Some(5), true)]
+    );
+}
+
+#[test]
 fn a_world_that_does_not_trace_has_no_trace() {
     let report: Report<()> = World::new(2).run_each(|comm| comm.barrier());
     assert!(report.trace().is_none());

@@ -88,14 +88,16 @@ impl Comm {
     ) -> Result<Option<Arc<Receipt>>> {
         let fabric = self.fabric();
         let port = &self.core.port;
-        port.recorder.sent(self.world_rank(to), packet.head, bytes);
+        let (world, head) = (self.world_rank(to), packet.head);
         let Some(limit) = fabric.settings.buffering.limit() else {
+            port.recorder.sent(world, head, bytes);
             let there = fabric.post(self.world_rank(to), packet);
             return self.posted(to, there).map(|()| None);
         };
         let charge = fabric.charge(self.world_rank(to), limit, bytes);
         let kept = charge.is_some();
         let receipt = Receipt::new(charge);
+        port.recorder.sent_with(world, head, bytes, &receipt);
         let there = fabric.post(self.world_rank(to), packet.with_receipt(receipt.clone()));
         match kept {
             true => self.posted(to, there).map(|()| None),
@@ -114,8 +116,9 @@ impl Comm {
         let (port, bytes) = (&self.core.port, size_of_val(data));
         let packet = Packet::copied(self.head(tag), op::copied(data));
         port.count(bytes);
-        port.recorder.sent(self.world_rank(to), packet.head, bytes);
         let receipt = Receipt::new(None);
+        let world = self.world_rank(to);
+        port.recorder.sent_with(world, packet.head, bytes, &receipt);
         let packet = packet.with_receipt(receipt.clone());
         // If the receiver has ended, the wait reports that.
         self.fabric().post(self.world_rank(to), packet);

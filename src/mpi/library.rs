@@ -71,6 +71,7 @@ functions! {
     isend = c"MPI_Isend" (*const c_void, c_int, usize, c_int, c_int, usize, *mut usize);
     test = c"MPI_Test" (*mut usize, *mut c_int, *mut Status);
     irecv = c"MPI_Irecv" (*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize);
+    ibarrier = c"MPI_Ibarrier" (usize, *mut usize);
     cancel = c"MPI_Cancel" (*mut usize);
     wait = c"MPI_Wait" (*mut usize, *mut Status);
     get_count = c"MPI_Get_count" (*const Status, usize, *mut c_int);
@@ -103,6 +104,9 @@ pub(super) struct Receiving {
     /// As in [`Sending`].
     open: Vec<usize>,
 }
+
+/// A barrier that has begun: its request, until it is complete.
+pub(super) struct Barrier(Option<usize>);
 
 impl Library {
     /// Opens the launcher's library.
@@ -286,6 +290,25 @@ impl Library {
         }
         // SAFETY: each part but the last is full, so that MPI has written as many bytes from the first on.
         unsafe { receiving.memory.has(receiving.written) };
+        Ok(true)
+    }
+
+    /// Begins a barrier of all processes.
+    pub(super) fn begin_barrier(&mut self) -> Result<Barrier, String> {
+        let mut request = 0;
+        // SAFETY: a communicator of all processes, and room for a request.
+        self.check(unsafe { (self.functions.ibarrier)(self.mail, &mut request) })?;
+        Ok(Barrier(Some(request)))
+    }
+
+    /// Whether all processes have come to a barrier.
+    pub(super) fn have_met(&mut self, barrier: &mut Barrier) -> Result<bool, String> {
+        if let Some(request) = &mut barrier.0 {
+            if self.test(request)?.is_none() {
+                return Ok(false);
+            }
+            barrier.0 = None;
+        }
         Ok(true)
     }
 

@@ -176,10 +176,19 @@ impl Processes {
         }
     }
 
-    /// Whether all that was sent has left.
-    pub(crate) fn has_sent_all(&self) -> bool {
+    /// Whether all that was sent has left, to the processes that are `waited` for.
+    pub(crate) fn has_sent_all(&self, waited: &dyn Fn(usize) -> bool) -> bool {
         let state = self.state.lock();
-        state.traffic.as_ref().map_or(true, Traffic::has_sent_all)
+        let traffic = state.traffic.as_ref();
+        traffic.map_or(true, |traffic| traffic.has_sent_all(waited))
+    }
+
+    /// Whether all processes have called this, because they exit, and what was sent before has left, to those that are
+    /// `waited` for. It is called until they have. If MPI has failed, nobody is waited for.
+    pub(crate) fn all_exit(&self, waited: &dyn Fn(usize) -> bool) -> bool {
+        let mut state = self.state.lock();
+        let all_exit = state.with(|traffic| traffic.all_exit(waited));
+        all_exit.unwrap_or(true)
     }
 
     /// Whether a message that is long is on its way, here or there, as far as this process knows: it needs polls.

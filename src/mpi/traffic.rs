@@ -10,11 +10,14 @@
 //! A few receives for letters of any sender are posted all the time, and posted again in the same order, so that one test
 //! tells whether the next letter is there, and MPI writes it where it is read. Letters of one process arrive in the order
 //! in which they were sent, and so do bodies; a letter whose body has not arrived holds up those behind it.
+//!
+//! A letter that is none, or whose body is not as it says, is delivered as an empty one: nothing that its sender has sent
+//! besides is read.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 
-use super::library::{Library, Receiving, Sending};
+use super::library::{Barrier, Library, Receiving, Sending};
 use super::{Deliver, Message};
 
 /// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
@@ -51,7 +54,8 @@ impl Body {
 /// What is on its way.
 pub(super) struct Traffic {
     library: Library,
-    outgoing: VecDeque<Sending>,
+    /// What has not left, with its receivers.
+    outgoing: VecDeque<(usize, Sending)>,
     /// The receives for letters; the next letter arrives at `next`, and the one before has been read if `is_read`.
     letters: Vec<Receiving>,
     next: usize,
@@ -59,9 +63,13 @@ pub(super) struct Traffic {
     /// The letters of each process that wait for a body, theirs or that of one before them, and how many there are.
     waiting: Vec<VecDeque<Waiting>>,
     bodies: usize,
+    /// Whether nothing of a process is read any more.
+    unread: Vec<bool>,
     /// Buffers of letters and of bodies that have left.
     spare_letters: Vec<Sending>,
     spare_bodies: Vec<Sending>,
+    /// The barrier at the exit, once it has begun.
+    exit: Option<Barrier>,
 }
 
 /// A letter that is not delivered yet.
@@ -85,8 +93,10 @@ impl Traffic {
             is_read: false,
             waiting: (0..processes).map(|_| VecDeque::new()).collect(),
             bodies: 0,
+            unread: vec![false; processes],
             spare_letters: Vec::new(),
             spare_bodies: Vec::new(),
+            exit: None,
         })
     }
 
@@ -124,7 +134,7 @@ impl Traffic {
     fn post(&mut self, mut sending: Sending, to: usize, tag: i32) -> Result<(), String> {
         match self.library.send(&mut sending, to, tag)? {
             true => self.keep(sending),
-            false => self.outgoing.push_back(sending),
+            false => self.outgoing.push_back((to, sending)),
         }
         Ok(())
     }
@@ -173,43 +183,59 @@ impl Traffic {
     fn open_letter(&mut self, deliver: &mut Deliver<'_>) -> Result<(), String> {
         let letter = &self.letters[self.next];
         let (from, bytes) = (letter.source, letter.bytes());
+        if self.unread[from] {
+            return Ok(());
+        }
         let Some((bytes, length)) = bytes.split_last_chunk::<LENGTH>() else {
-            return Err(format!("process {from} has sent what is no message"));
+            self.read_no_more(from, deliver);
+            return Ok(());
         };
         let length = u64::from_le_bytes(*length) as usize;
-        let waiting = &mut self.waiting[from];
-        if length == 0 && waiting.is_empty() {
+        if length == 0 && self.waiting[from].is_empty() {
             deliver(from, bytes, None);
             return Ok(());
         }
         let letter = Message::of(bytes);
-        let body = match length {
-            0 => None,
-            _ => {
-                let mut body = Receiving::room_for(length).ok_or_else(|| {
-                    format!("process {from} sends {length} bytes, for which there is no memory")
-                })?;
-                self.library
-                    .receive(&mut body, Some(from), (length, BODIES))?;
-                self.bodies += 1;
-                Some(body)
-            }
-        };
-        waiting.push_back(Waiting { letter, body });
+        let mut body = None;
+        if length > 0 {
+            let Some(mut room) = Receiving::room_for(length) else {
+                self.read_no_more(from, deliver);
+                return Ok(());
+            };
+            self.library
+                .receive(&mut room, Some(from), (length, BODIES))?;
+            self.bodies += 1;
+            body = Some(room);
+        }
+        self.waiting[from].push_back(Waiting { letter, body });
         Ok(())
+    }
+
+    /// A process has sent what is no letter.
+    fn read_no_more(&mut self, from: usize, deliver: &mut Deliver<'_>) {
+        self.unread[from] = true;
+        // The receives that are open stay so: a cancelled one is waited for, and its sender may be in its last call.
+        let waiting = std::mem::take(&mut self.waiting[from]);
+        self.bodies -= waiting.iter().filter(|it| it.body.is_some()).count();
+        deliver(from, &[], None);
     }
 
     /// Delivers the letters whose bodies have arrived, and those behind them.
     fn take_bodies(&mut self, deliver: &mut Deliver<'_>) -> Result<(), String> {
-        for (from, waiting) in self.waiting.iter_mut().enumerate() {
-            while let Some(first) = waiting.front_mut() {
+        for from in 0..self.waiting.len() {
+            while let Some(first) = self.waiting[from].front_mut() {
                 if let Some(body) = &mut first.body {
-                    if !self.library.has_arrived(body)? {
-                        break;
+                    match self.library.has_arrived(body) {
+                        Ok(true) => self.bodies -= 1,
+                        Ok(false) => break,
+                        // It is longer than its letter has said.
+                        Err(_) => {
+                            self.read_no_more(from, deliver);
+                            break;
+                        }
                     }
-                    self.bodies -= 1;
                 }
-                if let Some(Waiting { letter, body }) = waiting.pop_front() {
+                if let Some(Waiting { letter, body }) = self.waiting[from].pop_front() {
                     deliver(from, letter.bytes(), body.map(Receiving::message));
                 }
             }
@@ -219,25 +245,37 @@ impl Traffic {
 
     fn test_outgoing(&mut self) -> Result<(), String> {
         for _ in 0..self.outgoing.len().min(AT_ONCE) {
-            let Some(mut sending) = self.outgoing.pop_front() else {
+            let Some((to, mut sending)) = self.outgoing.pop_front() else {
                 break;
             };
             match self.library.has_left(&mut sending)? {
                 true => self.keep(sending),
-                false => self.outgoing.push_back(sending),
+                false => self.outgoing.push_back((to, sending)),
             }
         }
         Ok(())
     }
 
-    /// Whether all that was sent has left.
-    pub(super) fn has_sent_all(&self) -> bool {
-        self.outgoing.is_empty()
+    /// Whether all that was sent has left, to the processes that are `waited` for.
+    pub(super) fn has_sent_all(&self, waited: &dyn Fn(usize) -> bool) -> bool {
+        !self.outgoing.iter().any(|(to, _)| waited(*to))
     }
 
     /// Whether something is on its way that needs polls.
     pub(super) fn is_busy(&self) -> bool {
         !self.outgoing.is_empty() || self.bodies > 0
+    }
+
+    /// Whether all processes have come to their exit, and what they have sent has left, to those that are `waited` for. To
+    /// be called until they have.
+    pub(super) fn all_exit(&mut self, waited: &dyn Fn(usize) -> bool) -> Result<bool, String> {
+        if self.exit.is_none() && self.has_sent_all(waited) {
+            self.exit = Some(self.library.begin_barrier()?);
+        }
+        match &mut self.exit {
+            Some(exit) => self.library.have_met(exit),
+            None => Ok(false),
+        }
     }
 
     /// Finalizes MPI.

@@ -96,10 +96,7 @@ impl Findings {
         let mut findings = Findings {
             culprit,
             deadlocks: deadlocks(fabric),
-            mismatch: comms
-                .iter()
-                .find_map(noticed)
-                .or_else(|| elsewhere(outcomes.ranks(), fabric)),
+            mismatch: noticed(&comms).or_else(|| elsewhere(outcomes.ranks(), fabric)),
             lost,
             unfinished: unfinished(outcomes, fabric),
             placement,
@@ -115,9 +112,23 @@ impl Findings {
                 elsewhere: Elsewhere::default(),
             },
         };
+        findings.name_the_odd(fabric);
         findings.find_mismatch(outcomes, fabric, &comms, stray);
         findings.hear_of_mismatch(fabric);
         findings
+    }
+
+    /// The rank that noticed a mismatch may not have known the calls of ranks in other processes, which are known now.
+    fn name_the_odd(&mut self, fabric: &Fabric) {
+        let named = |found: &Arc<Mismatch>| fabric.naming_the_odd(found).map(Arc::new);
+        let Some(named) = self.mismatch.as_ref().and_then(named) else {
+            return;
+        };
+        if let Some(Cause::Mismatch(followed)) = &mut self.grounds.followed {
+            *followed = named.clone();
+            self.culprit = named.odd.first().copied();
+        }
+        self.mismatch = Some(named);
     }
 
     /// Finds a mismatch that no rank noticed.
@@ -229,12 +240,13 @@ fn unfinished(outcomes: &dyn Ends, fabric: &Fabric) -> Vec<Unfinished> {
     open
 }
 
-/// The mismatch that broke a communicator, if one did.
-fn noticed(comm: &Arc<CommShared>) -> Option<Arc<Mismatch>> {
-    match comm.cause.get() {
+/// The mismatch that broke a communicator, if one did. A part breaks as the whole one does.
+fn noticed(comms: &[Arc<CommShared>]) -> Option<Arc<Mismatch>> {
+    let mut whole = comms.iter().filter(|comm| !comm.is_part());
+    whole.find_map(|comm| match comm.cause.get() {
         Some(Cause::Mismatch(mismatch)) => Some(mismatch.clone()),
         _ => None,
-    }
+    })
 }
 
 /// Whether what is left of collectives says anything: not where a communicator is broken.

@@ -95,10 +95,9 @@ fn flow(id: usize, message: &TracedMessage, trace: &Trace) -> Vec<String> {
     };
     let pid = trace.part.as_ref().map_or(0, |part| part.process);
     let leaves = |part: &WorldPart| !part.ranks.contains(&message.to);
-    let key = match trace.part.as_ref().is_some_and(leaves) {
-        true => key(trace.keys[id]),
-        false => String::new(),
-    };
+    let leaves = trace.part.as_ref().is_some_and(leaves);
+    let key = trace.keys[id].filter(|_| leaves);
+    let key = key.map_or_else(String::new, key_of);
     let end = |phase: &str, rank: Rank, time: Duration| {
         format!(
             "{{\"ph\":\"{phase}\",\"bp\":\"e\",\"id\":{id},\"name\":{},\"cat\":\"message\",\"pid\":{pid},\
@@ -116,7 +115,7 @@ fn flow(id: usize, message: &TracedMessage, trace: &Trace) -> Vec<String> {
 }
 
 /// By what the two ends of a message are found to belong together: those of one key, in the order of each end.
-fn key((context, _, _, tag): MessageKey) -> String {
+fn key_of((context, _, _, tag): MessageKey) -> String {
     format!(",\"key\":[{context},{tag}]")
 }
 
@@ -127,7 +126,7 @@ fn arrives(pid: usize, arrival: &Arrival) -> String {
         "{{\"ph\":\"f\",\"bp\":\"e\",\"id\":\"arrival\",\"name\":\"message\",\"cat\":\"message\",\"pid\":{pid},\
          \"tid\":{to},\"ts\":{},\"args\":{{\"from\":{from},\"to\":{to}{}}}}}",
         Micros(arrival.received),
-        key(arrival.key),
+        key_of(arrival.key),
     )
 }
 

@@ -171,7 +171,7 @@ impl World {
             on_seats: true,
             ..self.clone()
         };
-        Ok(Seats::new(Setup::new(&unpinned, false)?))
+        Ok(Seats::new(Setup::new(&unpinned)?))
     }
 }
 
@@ -230,7 +230,7 @@ impl World {
 
     /// Runs a program on fresh threads.
     fn conduct(&self, program: &mut dyn Program) -> Result<Findings, Refused> {
-        let setup = Setup::new(self, false)?;
+        let setup = Setup::new(self)?;
         let fabric = setup.fabric();
         let starts = setup.starts(&fabric);
         let begin = Instant::now();

@@ -42,13 +42,25 @@ pub(super) struct Setup {
 }
 
 impl Setup {
-    /// Finds the CPUs of a world. With `caller`, the thread that calls a run is one of the ranks.
-    pub(super) fn new(world: &World, caller: bool) -> Result<Setup, Refused> {
+    /// Finds the CPUs of a world that runs once, or on seats.
+    pub(super) fn new(world: &World) -> Result<Setup, Refused> {
+        Setup::open(world, false, world.on_seats)
+    }
+
+    /// The same for a team. With `caller`, the thread that calls a run is one of the ranks.
+    pub(super) fn of_team(world: &World, caller: bool) -> Result<Setup, Refused> {
+        Setup::open(world, caller, true)
+    }
+
+    /// The same; `lasts` says whether the world may have several runs, or its ranks threads of the program.
+    fn open(world: &World, caller: bool, lasts: bool) -> Result<Setup, Refused> {
         // Done here, and not on the threads of ranks: this thread may be in a panic hook that waits for them.
         unwind::install_hook();
         let means = Means::of(world);
         #[cfg(feature = "mpi")]
-        let joined = spread::join(world, caller, means.as_ref().err());
+        let joined = spread::join(world, lasts, means.as_ref().err());
+        #[cfg(not(feature = "mpi"))]
+        let _ = lasts;
         let means = means?;
         #[cfg(feature = "mpi")]
         if let Some(Joined { far, share }) = joined? {

@@ -87,20 +87,29 @@ pub(super) struct Joined {
     pub share: Share,
 }
 
-/// Opens the world together with the other processes, if it is spread. `caller` as in [`Setup`](super::setup::Setup).
-/// With `refusal`, it cannot open here, of which the others learn.
+/// Opens the world together with the other processes, if it is spread. `lasts` as in [`Setup`](super::setup::Setup). With
+/// `refusal`, or if no world over processes can be like that, it cannot open here, of which the others learn.
 pub(super) fn join(
     world: &World,
-    caller: bool,
+    lasts: bool,
     refusal: Option<&Refused>,
 ) -> Result<Option<Joined>, Refused> {
     let Some(launched) = wanted(world).map_err(Refused::Usage)? else {
         return Ok(None);
     };
-    if let Some(what) = refused(world, caller) {
-        let text = format!("{what}: not in a world that is spread over processes");
-        return Err(Refused::Usage(text));
+    let unfit = refused(world, lasts).map(|what| {
+        Refused::Usage(format!(
+            "{what}: not in a world that is spread over processes"
+        ))
+    });
+    let opened = open(world, &launched, refusal.or(unfit.as_ref()));
+    match unfit {
+        Some(unfit) => Err(unfit),
+        None => opened.map(Some),
     }
+}
+
+fn open(world: &World, launched: &Launched, refusal: Option<&Refused>) -> Result<Joined, Refused> {
     let cpus = Cpus::here();
     let hello = Hello {
         // Of what is refused nothing counts.
@@ -111,7 +120,7 @@ pub(super) fn join(
         cpus: cpus.mask.clone(),
         refused: refusal.map(|refusal| refusal.to_string().into()),
     };
-    let (far, all) = Far::open(&launched, &hello).map_err(Refused::Usage)?;
+    let (far, all) = Far::open(launched, &hello).map_err(Refused::Usage)?;
     let on_node = |hello: &Hello| OnNode {
         machine: hello.machine,
         ranks: hello.ranks,
@@ -119,7 +128,7 @@ pub(super) fn join(
     };
     let processes: Vec<OnNode> = all.iter().map(on_node).collect();
     let share = Share::of(&processes, far.process().0, cpus);
-    Ok(Some(Joined { far, share }))
+    Ok(Joined { far, share })
 }
 
 /// The launcher, if the world is to be spread.
@@ -140,8 +149,8 @@ fn wanted(world: &World) -> Result<Option<Launched>, String> {
 }
 
 /// What of a world's settings other processes cannot take part in.
-fn refused(world: &World, caller: bool) -> Option<&'static str> {
-    if caller || world.on_seats {
+fn refused(world: &World, lasts: bool) -> Option<&'static str> {
+    if lasts {
         Some("teams and seats")
     } else if world.chooser.is_some() {
         Some("a seed, and any other order of messages that is chosen")

@@ -100,7 +100,7 @@ impl TeamThreads {
     /// Starts the ranks.
     pub(super) fn start(world: &World) -> Result<TeamThreads, Refused> {
         let caller = matches!(world.bind, Bind::Auto | Bind::None);
-        let mut setup = Setup::new(world, caller)?;
+        let mut setup = Setup::of_team(world, caller)?;
         let (ranks, first) = (setup.ranks(), usize::from(caller));
         setup.placement.caller = caller.then_some(0);
         let patience = patience(ranks, 1 - first, setup.settings.cpus);

@@ -62,8 +62,8 @@ pub struct Trace {
     logical: bool,
     /// The ranks that are traced, if others are in other processes, and what only merged traces tell.
     pub(super) part: Option<WorldPart>,
-    /// The key of each message.
-    pub(super) keys: Vec<MessageKey>,
+    /// The key of each message that may have been received.
+    pub(super) keys: Vec<Option<MessageKey>>,
     /// The receives of messages from other processes.
     pub(super) arrivals: Vec<Arrival>,
 }
@@ -286,9 +286,12 @@ impl Reader {
                     head,
                     bytes,
                     time,
+                    receipt,
                 } => inside.last().map(|&call| {
                     let sent = message(*head, *to, *bytes, *time, call);
-                    self.sent(key(*head, *to), sent, trace)
+                    let is_retracted = receipt.as_ref().is_some_and(|it| it.is_retracted());
+                    let key = (!is_retracted).then(|| key(*head, *to));
+                    self.sent(key, sent, trace)
                 }),
                 Event::Received { head, time } => inside.last().map(|&call| {
                     let (place, time) = (trace.marks[rank].len(), Duration::from_nanos(*time));
@@ -301,10 +304,17 @@ impl Reader {
         }
     }
 
-    /// Adds a message, which waits for its receive.
-    fn sent(&mut self, key: MessageKey, message: TracedMessage, trace: &mut Trace) -> TraceEvent {
+    /// Adds a message, which waits for its receive unless it was revoked.
+    fn sent(
+        &mut self,
+        key: Option<MessageKey>,
+        message: TracedMessage,
+        trace: &mut Trace,
+    ) -> TraceEvent {
         let id = trace.messages.len();
-        self.open.entry(key).or_default().push_back(id);
+        if let Some(key) = key {
+            self.open.entry(key).or_default().push_back(id);
+        }
         trace.messages.push(message);
         trace.keys.push(key);
         TraceEvent::Sent(id)

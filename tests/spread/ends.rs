@@ -5,7 +5,8 @@ use std::sync::mpsc;
 use std::thread;
 
 use rankfold::error::Gone;
-use rankfold::{Bind, Comm, ErrorKind, Rank, WorldError};
+use rankfold::machine::Machine;
+use rankfold::{Bind, Buffering, Comm, ErrorKind, Rank, World, WorldError};
 
 use super::programs::world;
 
@@ -92,6 +93,9 @@ pub fn cannot_start(ranks: usize) {
             }
         }
         cannot_open(ranks, (is_last, size));
+        for way in WAYS {
+            asks_for_what_cannot_be(ranks, (is_last, size), *way);
+        }
         let sizes = world(ranks).run(|comm| {
             comm.barrier()?;
             Ok(comm.size())
@@ -111,4 +115,44 @@ fn cannot_open(ranks: usize, (is_last, size): (bool, usize)) {
         }
         error => panic!("{error}"),
     }
+}
+
+/// A world that cannot be spread over processes: its error, and what is in that.
+type Way = (fn(World) -> WorldError, &'static str);
+
+const WAYS: &[Way] = &[
+    (|world| error_of(world.seed(1)), "a seed"),
+    (
+        |world| error_of(world.buffering(Buffering::Zero)),
+        "limited buffering",
+    ),
+    (
+        |world| error_of(world.machine(Machine::from_text("core:8").unwrap())),
+        "stands in",
+    ),
+    (|world| world.start().err().unwrap(), "teams and seats"),
+    (
+        |world| world.bind(Bind::Core).start().err().unwrap(),
+        "teams and seats",
+    ),
+    (|world| world.seats().err().unwrap(), "teams and seats"),
+];
+
+fn error_of(world: World) -> WorldError {
+    world.run(|comm| comm.barrier()).unwrap_err()
+}
+
+/// The last process asks for a world that no processes can have together, and the others for one like any other: all learn
+/// why there is none.
+fn asks_for_what_cannot_be(ranks: usize, (is_last, size): (bool, usize), (way, what): Way) {
+    let error = match is_last {
+        true => way(world(ranks)),
+        false => error_of(world(ranks)),
+    };
+    let WorldError::Usage(why) = error else {
+        panic!("{what}: {error}");
+    };
+    assert!(why.contains(what), "{what}: {why}");
+    let last = format!("process {}", size / ranks - 1);
+    assert!(is_last || why.contains(&last), "{what}: {why}");
 }

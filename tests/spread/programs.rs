@@ -15,7 +15,7 @@ use communicators::communicators;
 use messages::point_to_point;
 use rankfold::{Comm, ErrorKind, Fault, Rank, Result, Spread, World, WorldError, op};
 
-use super::{ends, random_programs, reports, traces};
+use super::{corrupt, ends, random_programs, reports, traces};
 
 /// A name, and what a process with this number of ranks runs.
 type Program = (&'static str, fn(usize));
@@ -30,6 +30,7 @@ pub const PROGRAMS: &[Program] = &[
     ("deadlocks", deadlocks),
     ("reports_of_deadlocks", reports::deadlocks),
     ("reports_of_mismatches", reports::mismatches),
+    ("odd_ranks", reports::odd_ranks),
     ("shares", shares),
     ("random_right", random_programs::right),
     ("random_wrong", random_programs::wrong),
@@ -42,7 +43,10 @@ pub const PROGRAMS: &[Program] = &[
         ends::another_thread_opens_the_next_world,
     ),
     ("cannot_start", ends::cannot_start),
+    ("excluded", corrupt::excluded),
+    ("spoiled", corrupt::spoiled),
     ("traces", traces::traces),
+    ("revoked", traces::revoked),
 ];
 
 pub fn world(ranks: usize) -> World {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rankfold::error::{Deadlock, Mismatch};
-use rankfold::{Comm, Error, ErrorKind, Rank, Report, WorldError, op};
+use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, Result, WorldError, op};
 
 use super::programs::world;
 
@@ -119,4 +119,75 @@ fn unnoticed(ranks: usize, odd: Rank, size: usize) {
     assert!(found.odd.iter().all(|rank| *rank == odd), "{found}");
     let error = report.into_result().unwrap_err();
     assert!(matches!(error, WorldError::Mismatch(_)), "{error}");
+}
+
+/// A collective that one rank makes, and another one that all others make.
+type Pair = (fn(&Comm) -> Result<()>, fn(&Comm) -> Result<()>);
+
+const PAIRS: &[Pair] = &[
+    (
+        |comm| comm.barrier(),
+        |comm| comm.all_reduce(&mut [1u32; 5], op::Sum),
+    ),
+    (|comm| comm.broadcast(0, &mut [1u8]), |comm| comm.barrier()),
+    (
+        |comm| comm.reduce(0, &mut [1u8], op::Max),
+        |comm| comm.broadcast(1, &mut [1u8; 9000]),
+    ),
+    (
+        |comm| comm.all_reduce(&mut [1u8; 4], op::Max),
+        |comm| comm.all_reduce(&mut [1u8; 3], op::Max),
+    ),
+    (
+        |comm| comm.scan(&mut [1u8; 2], op::Max),
+        |comm| comm.barrier().and_then(|()| comm.barrier()),
+    ),
+];
+
+/// Of three ranks and more, every process names the same of those that made another call, if most did not, and no error
+/// names others.
+pub fn odd_ranks(ranks: usize) {
+    let size = world(ranks).run(|comm| Ok(comm.size())).unwrap()[0];
+    for pair in 0..PAIRS.len() {
+        for first in 0..size {
+            names_the_odd(ranks, pair, &[first]);
+            // Two neighbours, which may be most ranks of a process.
+            if size > 4 && first + 1 < size {
+                names_the_odd(ranks, pair, &[first, first + 1]);
+            }
+        }
+    }
+}
+
+fn names_the_odd(ranks: usize, pair: usize, odd: &[Rank]) {
+    let (other, most) = PAIRS[pair];
+    let report = world(ranks).run_each(|comm| {
+        comm.barrier()?;
+        match odd.contains(&comm.rank()) {
+            true => other(comm),
+            false => most(comm),
+        }
+    });
+    let case = format!("pair {pair}, odd {odd:?}, from {}", report.first_rank);
+    for outcome in &report.outcomes {
+        if let Outcome::Failed(error) = outcome
+            && let ErrorKind::Mismatch(found) = error.kind()
+        {
+            let are_odd = found.odd.iter().all(|rank| odd.contains(rank));
+            assert!(are_odd, "{case}: {report}");
+        }
+    }
+    let named = &mismatch(&report).odd;
+    let are_odd = named.iter().all(|rank| odd.contains(rank));
+    assert!(are_odd && !named.is_empty(), "{case}: {report}");
+    assert_eq!(report.culprit, Some(named[0]), "{case}: {report}");
+    // The second may not have made its call, as the communicator was broken already.
+    let named = named.iter().fold(0, |all, rank| all | 1u64 << rank);
+    let everywhere = world(ranks).run(|comm| {
+        let mut bounds = [named; 2];
+        comm.all_reduce(&mut bounds[..1], op::Min)?;
+        comm.all_reduce(&mut bounds[1..], op::Max)?;
+        Ok(bounds)
+    });
+    assert_eq!(everywhere.unwrap()[0], [named; 2], "{case}: {report}");
 }

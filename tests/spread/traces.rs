@@ -62,6 +62,37 @@ pub fn traces(ranks: usize) {
     }
 }
 
+/// A synchronous message to another process that its sender has revoked is not the one that is received there.
+pub fn revoked(ranks: usize) {
+    let report = world(ranks).trace(true).run_each(|comm| {
+        let last = comm.size() - 1;
+        if comm.rank() == 0 {
+            assert!(comm.issend(last, 5, vec![1])?.cancel()?);
+            comm.send(last, 6, &[2])?;
+            comm.ssend(last, 5, &[3])?;
+        }
+        if comm.rank() == last {
+            comm.recv::<i32>(0, 6)?;
+            comm.recv::<i32>(0, 5)?;
+        }
+        Ok(())
+    });
+    let json: Value = serde_json::from_str(&report.trace().unwrap().to_perfetto()).unwrap();
+    let events = json["traceEvents"].as_array().unwrap();
+    let sent = |event: &&Value| event["ph"] == "s" && event["name"] == "tag 5";
+    let keyed: Vec<bool> = events
+        .iter()
+        .filter(sent)
+        .map(|event| event["args"]["key"].is_array())
+        .collect();
+    let wanted: &[bool] = if report.first_rank == 0 {
+        &[false, true]
+    } else {
+        &[]
+    };
+    assert_eq!(keyed, wanted);
+}
+
 /// Each message of a merged trace has one sender and one receiver, in this order of time.
 #[cfg(feature = "cli")]
 pub fn is_whole(merged: &str) {

@@ -242,8 +242,8 @@ impl Fabric {
 
     /// Collective calls among the stuck ranks that do not match, with the ranks in that communicator.
     ///
-    /// Breaks the communicator, unless other ranks may still arrive and decide which are odd: then a rank that is told
-    /// waits for those before it fails.
+    /// Breaks the communicator, unless other ranks may still arrive and decide which are odd, or ranks of other processes
+    /// may have arrived there, which cannot be asked here: then a rank that is told waits for those before it fails.
     pub(in crate::transport) fn mismatch(
         &self,
         registry: &Registry,
@@ -257,8 +257,9 @@ impl Fabric {
             .iter()
             .flat_map(collectives)
             .find_map(|(comm, number)| Some((comm.clone(), self.compare_back(comm, number)?)))?;
+        let is_known = !comm.spans() || !found.mismatch.odd.is_empty();
         let cause = Cause::Mismatch(Arc::new(found.mismatch));
-        if found.awaited.is_empty() {
+        if found.awaited.is_empty() && is_known {
             comm.cause.get_or_init(|| cause.clone());
         }
         let inside = |rank: &&Rank| collectives(rank).any(|(theirs, _)| Arc::ptr_eq(theirs, &comm));

@@ -6,6 +6,7 @@
 //! or forget the receipt, at any time.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::transport::memory::eager_limit::Charge;
 use crate::transport::memory::loan::{LoanWord, Ticket};
@@ -21,6 +22,8 @@ pub(crate) struct Receipt {
     /// The buffer space that the message takes until it is received, if it was granted any. The mutex is never
     /// contended: only the rank that has claimed the message locks it.
     charge: Mutex<Option<Charge>>,
+    /// Whether a receiver in another process was faster than its sender, which has revoked it.
+    came_too_late: AtomicBool,
 }
 
 impl Receipt {
@@ -30,6 +33,7 @@ impl Receipt {
         Arc::new(Receipt {
             word,
             charge: Mutex::new(charge),
+            came_too_late: AtomicBool::new(false),
         })
     }
 
@@ -57,6 +61,19 @@ impl Receipt {
     #[cfg(feature = "mpi")]
     pub(in crate::transport) fn is_revoked(&self) -> bool {
         self.word.is_revoked(ONLY)
+    }
+
+    /// The message had been received in another process when its sender revoked it.
+    #[cfg(feature = "mpi")]
+    pub(in crate::transport) fn was_received_before(&self) {
+        // Relaxed: only the flag matters.
+        self.came_too_late.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the message was revoked and never received, once its world is over.
+    pub(crate) fn is_retracted(&self) -> bool {
+        // Relaxed: as above.
+        self.word.is_revoked(ONLY) && !self.came_too_late.load(Ordering::Relaxed)
     }
 
     /// Whether the message can still be received; a hint, only [`accept`](Self::accept) decides.

@@ -13,13 +13,16 @@ use crate::transport::Fabric;
 /// What follows the envelope in its letter, or what is apart from it.
 type Contents<'a> = (&'a [u8], Option<Message>);
 
+/// Why the ranks of a process have failed that was excluded.
+const UNREADABLE: &str = "its process has sent what cannot be read";
+
 impl Far {
     /// Takes in what has arrived, all of it or one message; what is for ranks is dropped where there is no fabric.
     pub(super) fn poll(&self, fabric: Option<&Fabric>, all: bool) {
         let arrived = &mut |from, letter: &[u8], body: Option<Message>| {
             self.arrived(fabric, from, letter, body);
         };
-        let polled = self.session.processes.poll(all, arrived);
+        let polled = self.session.poll(all, arrived);
         self.tell_received_later();
         self.answer(fabric);
         if let Some(fabric) = fabric.filter(|_| self.held.any()) {
@@ -29,12 +32,12 @@ impl Far {
         if let Err(error) = polled {
             let why = Gone::Failed(format!("its process cannot be reached: {error}").into());
             for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
-                self.end(fabric, rank, why.clone());
+                self.end(fabric, rank, why.clone(), None);
             }
             // Nothing is to be heard of them any more.
             let (me, processes) = self.process();
             let others = (0..processes).filter(|process| *process != me);
-            others.for_each(|process| self.session.leaves(process));
+            others.for_each(|process| self.session.membership.leave(process));
         }
     }
 
@@ -45,7 +48,7 @@ impl Far {
             self.arrived(fabric, from, letter.bytes(), body);
         }
         let processes = 0..self.process().1;
-        for gone in processes.filter(|process| self.session.has_left(*process)) {
+        for gone in processes.filter(|process| self.session.membership.has_left(*process)) {
             self.leaves(fabric, gone);
         }
     }
@@ -57,37 +60,63 @@ impl Far {
         letter: &[u8],
         body: Option<Message>,
     ) {
+        if self.session.membership.is_dropped(from) {
+            return;
+        }
         let Some((envelope, contents)) = Envelope::open(letter) else {
-            return self.distrust(fabric, from);
+            return self.exclude(fabric, from);
         };
+        let is_of_this = envelope.world == self.world;
         match envelope.kind {
+            // Not held: this process may wait for what the excluded one has told others.
+            Kind::Excluded => {
+                let note = body.as_ref().map_or(contents, Message::bytes);
+                self.exclude(fabric, self.session.excluded_in(note).unwrap_or(from));
+            }
             Kind::Bye => {
-                self.session.leaves(from);
+                self.session.membership.leave(from);
                 // After what it has sent before.
                 if self.held.hold(from, letter, None).is_some() {
                     self.leaves(fabric, from);
                 }
             }
-            _ if envelope.world > self.world => self.session.keep(from, letter, body),
-            // Of a world that is over.
-            _ if envelope.world < self.world => {}
-            Kind::Hello => {
+            // It has greeted in this world after all that it has sent of earlier ones.
+            _ if envelope.world < self.world => self.exclude(fabric, from),
+            Kind::Hello | Kind::Silence if is_of_this => {
                 let note = body.as_ref().map_or(contents, Message::bytes);
-                self.take_hello(fabric, from, note);
-            }
-            Kind::Silence => {
-                let note = body.as_ref().map_or(contents, Message::bytes);
-                match self.reader(note).say() {
-                    Some(say) if self.may_say(from, &say) => self.hear(from, say),
-                    _ => self.distrust(fabric, from),
-                }
+                self.take_at_once(fabric, from, envelope.kind, note);
             }
             _ => {
                 if let Some(body) = self.held.hold(from, letter, body) {
-                    self.take(fabric, from, &envelope, (contents, body));
-                    self.has_received(from);
+                    self.take(fabric, from, letter, body);
                 }
             }
+        }
+    }
+
+    /// Takes what is not held and not counted.
+    fn take_at_once(&self, fabric: Option<&Fabric>, from: usize, kind: Kind, note: &[u8]) {
+        if kind == Kind::Hello {
+            return self.take_hello(fabric, from, note);
+        }
+        match self.reader(note).say() {
+            Some(say) if self.may_say(from, &say) => self.hear(from, say),
+            _ => self.exclude(fabric, from),
+        }
+    }
+
+    /// Keeps a letter of a later world. Before that, its process has told all that there is to tell of this one.
+    fn take_later(
+        &self,
+        fabric: Option<&Fabric>,
+        from: usize,
+        letter: &[u8],
+        body: Option<Message>,
+    ) {
+        let have_ended = || self.ranks_of(from).all(|rank| self.is_ended(rank));
+        match self.session.membership.has_left(from) || have_ended() && self.has_told_all(from) {
+            true => self.session.keep(from, letter, body),
+            false => self.exclude(fabric, from),
         }
     }
 
@@ -101,16 +130,38 @@ impl Far {
         local_state_in(say).is_none_or(|told| told.is_of(&ranks))
     }
 
-    /// A process has sent what no process would: its ranks have failed, and nothing else of it is waited for.
-    fn distrust(&self, fabric: Option<&Fabric>, from: usize) {
-        self.fails(fabric, from, "its process has sent what cannot be read");
-        self.session.leaves(from);
+    /// A process has sent what no process would, to this one or to another: its ranks have failed. If it is this process,
+    /// those of all others have ended because of that.
+    fn exclude(&self, fabric: Option<&Fabric>, process: usize) {
+        if !self.session.membership.exclude(process) {
+            return;
+        }
+        let cause = self.excluded_cause();
+        let (me, processes) = self.process();
+        if process != me {
+            return self.fails(fabric, process, UNREADABLE, cause.as_ref());
+        }
+        let why = "its process does not believe this one any more";
+        let others = (0..processes).filter(|other| *other != me);
+        others.for_each(|other| self.fails(fabric, other, why, cause.as_ref()));
     }
 
-    fn fails(&self, fabric: Option<&Fabric>, process: usize, why: &str) {
-        let why = Gone::Failed(why.into());
-        self.ranks_of(process)
-            .for_each(|rank| self.end(fabric, rank, why.clone()));
+    /// What is to blame if a process was excluded: its first rank, in all processes.
+    fn excluded_cause(&self) -> Option<Cause> {
+        let process = self.session.membership.first_excluded()?;
+        Some(Cause::Gone {
+            rank: self.ranks_of(process).start,
+            why: Gone::Failed(UNREADABLE.into()),
+            site: None,
+        })
+    }
+
+    /// The ranks of a process have failed, those that are not the cause because of it.
+    fn fails(&self, fabric: Option<&Fabric>, process: usize, why: &str, cause: Option<&Cause>) {
+        for rank in self.ranks_of(process) {
+            let follows = cause.filter(|cause| cause.culprit() != Some(rank));
+            self.end(fabric, rank, Gone::Failed(why.into()), follows.cloned());
+        }
     }
 
     /// Hears what a process says that is not counted.
@@ -133,28 +184,34 @@ impl Far {
         }
     }
 
+    /// Takes what waits for nothing.
     pub(super) fn take(
         &self,
         fabric: Option<&Fabric>,
         from: usize,
-        envelope: &Envelope,
-        it: Contents<'_>,
+        letter: &[u8],
+        body: Option<Message>,
     ) {
-        let note = || it.1.as_ref().map_or(it.0, Message::bytes);
+        let Some((envelope, contents)) = Envelope::open(letter) else {
+            return;
+        };
+        let note = || body.as_ref().map_or(contents, Message::bytes);
         match envelope.kind {
+            Kind::Bye => return self.leaves(fabric, from),
+            _ if envelope.world > self.world => return self.take_later(fabric, from, letter, body),
             Kind::End => self.take_end(fabric, from, note()),
             Kind::Broken => self.take_broken(fabric, from, note()),
-            Kind::Bye => self.leaves(fabric, from),
-            Kind::Received(number) => self.take_received(fabric, number),
+            Kind::Received(number) => self.take_received(fabric, from, number),
             Kind::Revoked(number) => self.take_revoked(from, number),
-            _ => self.deliver(fabric, from, envelope, it),
+            _ => self.deliver(fabric, from, &envelope, (contents, body)),
         }
+        self.has_received(from);
     }
 
     fn deliver(&self, fabric: Option<&Fabric>, from: usize, envelope: &Envelope, it: Contents<'_>) {
         let sender = envelope.head.source();
         if !self.near.contains(&envelope.to) || !self.ranks_of(from).contains(&sender) {
-            return self.distrust(fabric, from);
+            return self.exclude(fabric, from);
         }
         let Some(fabric) = fabric else {
             return;
@@ -163,7 +220,7 @@ impl Far {
             // As good as no message: the ranks that it was meant for must not wait.
             let why =
                 "it has sent elements of a type that this process does not know: see World::plain";
-            return self.fails(Some(fabric), from, why);
+            return self.fails(Some(fabric), from, why, None);
         };
         let packet = self.with_receipt(from, envelope.kind, packet);
         let endpoint = &fabric.endpoints[envelope.to];
@@ -183,17 +240,19 @@ impl Far {
     fn take_hello(&self, fabric: Option<&Fabric>, from: usize, note: &[u8]) {
         let hello = self.reader(note).hello();
         let Some(why) = hello.and_then(|hello| hello.refused) else {
-            return self.distrust(fabric, from);
+            return self.exclude(fabric, from);
         };
-        self.fails(fabric, from, &format!("its world could not start: {why}"));
-        self.session.leaves(from);
+        let why = format!("its world could not start: {why}");
+        let cause = self.excluded_cause();
+        self.fails(fabric, from, &why, cause.as_ref());
+        self.session.membership.leave(from);
     }
 
     fn take_end(&self, fabric: Option<&Fabric>, from: usize, note: &[u8]) {
         let ranks = self.ranks_of(from);
         let end = self.reader(note).end();
         let Some(end) = end.filter(|end| ranks.contains(&end.rank)) else {
-            return self.distrust(fabric, from);
+            return self.exclude(fabric, from);
         };
         let rank = end.rank;
         if end.left {
@@ -208,7 +267,7 @@ impl Far {
 
     fn take_broken(&self, fabric: Option<&Fabric>, from: usize, note: &[u8]) {
         let Some((context, cause)) = self.reader(note).broken() else {
-            return self.distrust(fabric, from);
+            return self.exclude(fabric, from);
         };
         self.broken
             .lock()
@@ -221,12 +280,12 @@ impl Far {
 
     /// The ranks of a process that exits have ended.
     fn leaves(&self, fabric: Option<&Fabric>, process: usize) {
-        self.fails(fabric, process, "its process has exited");
+        self.fails(fabric, process, "its process has exited", None);
     }
 
-    fn end(&self, fabric: Option<&Fabric>, rank: Rank, why: Gone) {
+    fn end(&self, fabric: Option<&Fabric>, rank: Rank, why: Gone, follows: Option<Cause>) {
         if let Some(fabric) = fabric {
-            fabric.record_end(rank, why, None, None);
+            fabric.record_end(rank, why, None, follows);
         }
         self.has_ended(rank);
     }

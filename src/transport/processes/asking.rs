@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::far::Far;
+use super::judgement::Case;
 use super::local_state::LocalState;
 use super::session::Nap;
 use super::silence::{Say, To};
@@ -50,6 +51,13 @@ impl Far {
     /// Whether all processes have done so.
     pub(super) fn knows_last(&self) -> bool {
         self.questions.is_answered(LAST, &self.live_others())
+    }
+
+    /// Whether a process has told its last, also what it has found.
+    pub(super) fn has_told_all(&self, process: usize) -> bool {
+        let (_, processes) = self.process();
+        let wanted: Vec<bool> = (0..processes).map(|one| one == process).collect();
+        self.questions.is_answered(LAST, &wanted) && self.questions.found.lock()[process].is_some()
     }
 
     /// Tells all processes which mismatch was found here when all ranks had ended, the first time.
@@ -123,6 +131,18 @@ impl Fabric {
         told.unwrap_or_else(|| !self.is_there(rank))
     }
 
+    /// A mismatch by the last calls of all ranks, once all have ended: with all odd ranks, if those are known now. The same
+    /// in all processes.
+    pub(crate) fn naming_the_odd(&self, found: &Mismatch) -> Option<Mismatch> {
+        let far = self.far.as_ref()?;
+        let mut states = vec![self.local_state_now()];
+        let seen = far.questions.seen.lock();
+        let last = seen.iter().flatten().filter(|(of, _)| *of == LAST);
+        states.extend(last.map(|(_, local_state)| local_state.clone()));
+        drop(seen);
+        Case::new(far.ranks(), &states).naming_the_odd(found)
+    }
+
     /// The mismatch that some process has found when all ranks had ended, `found` by this one: the same in all processes.
     pub(crate) fn found_anywhere(&self, found: Option<Arc<Mismatch>>) -> Option<Arc<Mismatch>> {
         let Some(far) = &self.far else {
@@ -132,7 +152,7 @@ impl Fabric {
         let mut nap = Nap::default();
         loop {
             if let Some(found) = far.found()
-                && far.session.processes.has_sent_all()
+                && far.session.has_sent_all()
             {
                 far.release();
                 return found;

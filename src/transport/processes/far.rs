@@ -266,7 +266,7 @@ impl Far {
     /// Whether each process has not left.
     pub(super) fn live(&self) -> Vec<bool> {
         let (_, processes) = self.process();
-        let live = |process| !self.session.has_left(process);
+        let live = |process| !self.session.membership.has_left(process);
         (0..processes).map(live).collect()
     }
 
@@ -285,6 +285,12 @@ impl Far {
     pub(super) fn has_ended(&self, rank: Rank) {
         // Relaxed: read under the lock of the poll, or again later.
         self.ended[rank].store(true, Ordering::Relaxed);
+    }
+
+    /// Whether that is so.
+    pub(super) fn is_ended(&self, rank: Rank) -> bool {
+        // Relaxed: as above.
+        self.ended[rank].load(Ordering::Relaxed)
     }
 
     /// The communicator with this context, for one of its near members.
@@ -358,7 +364,7 @@ impl Far {
         let mut nap = Nap::default();
         // Relaxed: set by this thread, or read again.
         let all_ended = || self.ended.iter().all(|ended| ended.load(Ordering::Relaxed));
-        while !all_ended() || !self.knows_last() || !self.session.processes.has_sent_all() {
+        while !all_ended() || !self.knows_last() || !self.session.has_sent_all() {
             self.poll(fabric, true);
             // All near ranks have ended.
             match fabric {
@@ -367,6 +373,7 @@ impl Far {
             }
             nap.pass();
         }
+        self.session.tell_excluded();
         self.adopted.lock().clear();
     }
 

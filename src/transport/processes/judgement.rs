@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::local_state::{LocalState, SleepingRank};
+use super::local_state::{Calls, LocalState, SleepingRank};
 use crate::Rank;
-use crate::error::{Cause, Deadlock, Mismatch};
+use crate::error::{Called, Cause, Deadlock, Mismatch};
 use crate::transport::deadlock::mismatch::compare_records;
 use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::deadlock::snapshot::ranks_around;
@@ -86,7 +86,7 @@ impl<'p> Case<'p> {
     fn mismatch(&self, knot: &[Rank]) -> Option<Judgement> {
         let in_call = |rank: &&Rank| !self.rows[*rank].contexts.is_empty();
         let inside: Vec<Rank> = knot.iter().filter(in_call).copied().collect();
-        let groups = self.groups();
+        let groups = self.groups(|calls| !calls.broken);
         let concerned = groups
             .iter()
             .filter(|group| inside.iter().any(|rank| group.members.contains(*rank)));
@@ -103,14 +103,27 @@ impl<'p> Case<'p> {
         })
     }
 
-    /// The communicators that are not broken; whole ones before their parts.
-    fn groups(&self) -> Vec<&'p CommRecord> {
+    /// The same mismatch with the odd ranks, and with the calls of more ranks, if these are known now.
+    pub(super) fn naming_the_odd(&self, found: &Mismatch) -> Option<Mismatch> {
+        let line = |call: &Called| call.site.map(|site| (call.rank, site));
+        let has_all = |more: &Mismatch| {
+            let more: Vec<_> = more.calls.iter().map(line).collect();
+            let mut lines = found.calls.iter().map(line);
+            lines.all(|line| line.is_none() || more.contains(&line))
+        };
+        let groups = self.groups(|_| true).into_iter();
+        let mut all = groups.filter_map(|group| self.compared(group));
+        all.find(|more| !more.odd.is_empty() && has_all(more))
+    }
+
+    /// The communicators that are `wanted`; whole ones before their parts.
+    fn groups(&self, wanted: impl Fn(&Calls) -> bool) -> Vec<&'p CommRecord> {
         let mut groups: Vec<&CommRecord> = Vec::new();
         let all = self
             .local_states
             .iter()
             .flat_map(|local_state| &local_state.calls);
-        for calls in all.filter(|calls| !calls.broken) {
+        for calls in all.filter(|calls| wanted(calls)) {
             if !groups.contains(&&calls.group) {
                 groups.push(&calls.group);
             }
@@ -210,3 +223,6 @@ impl Graph {
         ranks_around(&self.nodes, cycle, ranks)
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

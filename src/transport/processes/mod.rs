@@ -6,8 +6,8 @@
 //! are the same as between threads. The ends of far ranks are recorded like those of near ones, and a far rank that has
 //! not ended counts as running: so failures reach the ranks that wait, and a deadlock of near ranks is found.
 //!
-//! - `session`: the processes, from the first world to the exit; `wire`: messages as bytes; `notes`: what processes tell
-//!   each other besides, with their `reports`
+//! - `session`: the processes, from the first world to the exit; `membership`: which of them take part; `wire`: messages
+//!   as bytes; `notes`: what processes tell each other besides, with their `reports`
 //! - `silence`: when no rank of any process can move; `local_state`: what each process knows of its ranks then;
 //!   `judgement`: what the ranks are told by all local states; `rest`: when a process does so, and
 //!   `held`: messages that wait until it has
@@ -26,6 +26,7 @@ mod far;
 mod held;
 mod judgement;
 mod local_state;
+mod membership;
 #[cfg(all(test, loom))]
 pub(in crate::transport) mod model;
 mod notes;

@@ -52,7 +52,7 @@ impl World {
     /// All ranks have ended.
     pub(in crate::transport) fn end(&self) {
         self.far.has_ended(self.near);
-        self.far.session.leaves(1);
+        self.far.session.membership.leave(1);
     }
 }
 

@@ -50,6 +50,9 @@ pub(super) struct Reader<'b> {
 /// The most ranks of one process that are believed.
 const MOST_RANKS: usize = 1 << 16;
 
+/// Stands for a rank in a greeting.
+const RANK: u8 = b'r';
+
 impl Writer {
     pub(super) fn bytes(&self) -> Vec<MaybeUninit<u8>> {
         self.0.iter().copied().map(MaybeUninit::new).collect()
@@ -83,9 +86,12 @@ impl Writer {
         }
     }
 
+    /// A greeting has a byte for each rank: other processes have memory for as many, and a number alone is easily wrong.
     pub(super) fn hello(mut self, hello: &Hello) -> Writer {
-        self.number(hello.ranks).number(hello.machine as usize);
-        self.number(hello.mark as usize);
+        self.number(hello.ranks);
+        self.0.extend(std::iter::repeat_n(RANK, hello.ranks));
+        self.number(hello.machine as usize)
+            .number(hello.mark as usize);
         self.number(hello.cpus.len());
         hello.cpus.iter().for_each(|cpu| _ = self.number(*cpu));
         self.maybe(hello.refused.as_deref());
@@ -143,6 +149,14 @@ impl<'b> Reader<'b> {
         Some(u64::from_le_bytes(*number) as usize)
     }
 
+    pub(super) fn flag(&mut self) -> Option<bool> {
+        match self.number()? {
+            0 => Some(false),
+            1 => Some(true),
+            _ => None,
+        }
+    }
+
     pub(super) fn text(&mut self) -> Option<Arc<str>> {
         let length = self.number()?;
         let (text, rest) = self.bytes.split_at_checked(length)?;
@@ -151,9 +165,9 @@ impl<'b> Reader<'b> {
     }
 
     pub(super) fn maybe(&mut self) -> Option<Option<Arc<str>>> {
-        match self.number()? {
-            0 => Some(None),
-            _ => self.text().map(Some),
+        match self.flag()? {
+            false => Some(None),
+            true => self.text().map(Some),
         }
     }
 
@@ -176,9 +190,17 @@ impl<'b> Reader<'b> {
         self.number().filter(|size| *size <= self.ranks)
     }
 
+    /// A number of ranks, of which each is there.
+    fn as_many_ranks(&mut self) -> Option<usize> {
+        let count = self.number().filter(|ranks| *ranks <= MOST_RANKS)?;
+        let (ranks, rest) = self.bytes.split_at_checked(count)?;
+        self.bytes = rest;
+        ranks.iter().all(|byte| *byte == RANK).then_some(count)
+    }
+
     pub(super) fn hello(mut self) -> Option<Hello> {
         Some(Hello {
-            ranks: self.number().filter(|ranks| *ranks <= MOST_RANKS)?,
+            ranks: self.as_many_ranks()?,
             machine: self.number()? as u64,
             mark: self.number()? as u64,
             cpus: self.list(Self::number)?,
@@ -191,12 +213,12 @@ impl<'b> Reader<'b> {
             rank: self.rank()?,
             why: self.why()?,
             site: self.maybe()?,
-            follows: match self.number()? {
-                0 => None,
-                _ => Some(self.cause()?),
+            follows: match self.flag()? {
+                false => None,
+                true => Some(self.cause()?),
             },
             deadlocks: self.list(|this| Some(Arc::new(this.deadlock()?)))?,
-            left: self.number()? != 0,
+            left: self.flag()?,
         })
     }
 
@@ -208,7 +230,8 @@ impl<'b> Reader<'b> {
         Some(match self.number()? {
             0 => Gone::Returned,
             1 => Gone::Failed(self.text()?),
-            _ => Gone::Panicked(self.text()?),
+            2 => Gone::Panicked(self.text()?),
+            _ => return None,
         })
     }
 
@@ -224,7 +247,8 @@ impl<'b> Reader<'b> {
                 error: self.text()?,
             },
             2 => Cause::Mismatch(Arc::new(self.mismatch()?)),
-            _ => Cause::Deadlock(Arc::new(self.deadlock()?)),
+            3 => Cause::Deadlock(Arc::new(self.deadlock()?)),
+            _ => return None,
         })
     }
 }
@@ -264,6 +288,22 @@ mod tests {
         };
         let written = bytes(&Writer::default().hello(&hello));
         assert_eq!(Reader::of(&written, 0).hello(), None);
+    }
+
+    #[test]
+    fn a_number_of_ranks_that_is_not_that_of_the_greeting_is_not_believed() {
+        let hello = Hello {
+            ranks: 3,
+            cpus: vec![0; 9000],
+            ..Hello::default()
+        };
+        let written = bytes(&Writer::default().hello(&hello));
+        for ranks in (0..100).chain([1000, MOST_RANKS]) {
+            let mut written = written.clone();
+            written[..8].copy_from_slice(&(ranks as u64).to_le_bytes());
+            let read = Reader::of(&written, 0).hello();
+            assert_eq!(read.is_some(), ranks == 3, "{ranks}");
+        }
     }
 
     fn mismatch() -> Mismatch {

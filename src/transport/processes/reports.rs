@@ -160,10 +160,6 @@ impl Reader<'_> {
         SourceLine::elsewhere(&self.text()?)
     }
 
-    fn flag(&mut self) -> Option<bool> {
-        Some(self.number()? != 0)
-    }
-
     fn short(&mut self) -> Option<u32> {
         self.number()?.try_into().ok()
     }
@@ -212,12 +208,13 @@ impl Reader<'_> {
     fn members(&mut self) -> Option<Members> {
         Some(match self.number()? {
             0 => Members::All(self.size()?),
-            _ => {
+            1 => {
                 let ranks = self.ranks()?;
                 let mut known = BTreeSet::new();
                 let none_twice = ranks.iter().all(|rank| known.insert(*rank));
                 none_twice.then(|| Members::of(ranks))?
             }
+            _ => return None,
         })
     }
 
@@ -244,7 +241,8 @@ impl Reader<'_> {
             4 => Needs::Shrink(self.call()?, self.members()?),
             5 => Needs::Every(arms(self)?),
             6 => Needs::Either(arms(self)?),
-            _ => Needs::Started(self.key()?),
+            7 => Needs::Started(self.key()?),
+            _ => return None,
         })
     }
 
@@ -343,10 +341,11 @@ impl Reader<'_> {
             7 => Say::Told {
                 round: self.short()?,
             },
-            _ => Say::Found(match self.flag()? {
+            6 => Say::Found(match self.flag()? {
                 true => Some(Arc::new(self.mismatch()?)),
                 false => None,
             }),
+            _ => return None,
         })
     }
 }

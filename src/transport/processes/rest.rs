@@ -9,7 +9,7 @@ use super::judgement::{Case, Judgement};
 use super::local_state::LocalState;
 use super::notes::Writer;
 use super::silence::{Count, Rest, Say, To};
-use super::wire::{Envelope, Kind};
+use super::wire::Kind;
 use crate::Rank;
 use crate::error::{Cause, Error};
 use crate::transport::deadlock::registry::Registry;
@@ -185,9 +185,8 @@ impl Far {
     pub(super) fn take_held(&self, fabric: Option<&Fabric>, nothing: bool) {
         self.silence.lock().next_round(nothing);
         while let Some((from, letter, body)) = self.held.next() {
-            if let Some((envelope, contents)) = Envelope::open(letter.bytes()) {
-                self.take(fabric, from, &envelope, (contents, body));
-                self.has_received(from);
+            if !self.session.membership.is_dropped(from) {
+                self.take(fabric, from, letter.bytes(), body);
             }
         }
         self.silence.lock().concluding = false;

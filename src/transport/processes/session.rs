@@ -2,15 +2,16 @@
 
 use std::collections::VecDeque;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
+use super::membership::Membership;
 use super::notes::{Hello, Reader, Writer};
 use super::wire::{Envelope, Kind};
-use crate::mpi::{Launched, Message, Processes};
+use crate::mpi::{Deliver, Launched, Message, Processes};
 
 /// The state of this process among the others, kept until it exits.
 pub(super) struct Session {
@@ -19,8 +20,8 @@ pub(super) struct Session {
     worlds: AtomicU32,
     /// The world that is open.
     stage: Mutex<Stage>,
-    /// The processes that have said that they exit.
-    left: Box<[AtomicBool]>,
+    /// Which processes take part.
+    pub membership: Membership,
     /// Messages of worlds that this process has not opened yet, with their senders.
     early: Mutex<VecDeque<Early>>,
 }
@@ -44,6 +45,9 @@ static SESSION: OnceLock<Result<Session, String>> = OnceLock::new();
 pub(super) const SHORT: Duration = Duration::from_micros(50);
 pub(super) const LONG: Duration = Duration::from_millis(1);
 
+/// For how long messages to processes that do not believe this one are waited for at the exit.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Called by the C library when the process exits, whatever has happened in it before.
 extern "C" fn last() {
     if let Some(Ok(session)) = SESSION.get() {
@@ -63,11 +67,10 @@ pub(super) fn session(launched: &Launched) -> Result<&'static Session, String> {
 
 impl Session {
     pub(super) fn new(processes: Processes) -> Session {
-        let all = 0..processes.count;
         Session {
             worlds: AtomicU32::new(0),
             stage: Mutex::new(Stage::Over),
-            left: all.map(|_| AtomicBool::new(false)).collect(),
+            membership: Membership::new((processes.me, processes.count)),
             early: Mutex::default(),
             processes,
         }
@@ -137,6 +140,7 @@ impl Session {
     fn greet(&self, world: u32, hello: &Hello) -> Result<Vec<Hello>, String> {
         let processes = &self.processes;
         let others = || (0..processes.count).filter(|other| *other != processes.me);
+        let left = |process: usize| self.membership.has_left(process);
         self.send_others(Kind::Hello, world, &Writer::default().hello(hello));
         let mut said: Vec<Option<Hello>> = vec![None; processes.count];
         said[processes.me] = Some(hello.clone());
@@ -144,68 +148,114 @@ impl Session {
         for (from, letter, body) in self.take_early() {
             self.hear(world, &mut said, (from, letter.bytes(), body));
         }
-        while said.iter().any(Option::is_none) {
-            if let Some(gone) =
-                others().find(|other| said[*other].is_none() && self.has_left(*other))
-            {
-                return Err(format!(
-                    "process {gone} has exited without this world, or has sent what cannot be read"
-                ));
+        while self.all_believed()? && said.iter().any(Option::is_none) {
+            if let Some(gone) = others().find(|other| said[*other].is_none() && left(*other)) {
+                return Err(format!("process {gone} has exited without this world"));
             }
             let hear = &mut |from, letter: &[u8], body| {
                 self.hear(world, &mut said, (from, letter, body));
             };
             // It is reported once, and nothing is to be heard of them any more.
-            let lost = |_: &String| others().for_each(|other| self.leaves(other));
-            processes.poll(true, hear).inspect_err(lost)?;
+            let lost = |_: &String| others().for_each(|other| self.membership.leave(other));
+            self.poll(true, hear).inspect_err(lost)?;
             nap.pass();
         }
         Ok(said.into_iter().flatten().collect())
     }
 
-    /// Tells all processes that this one exits, and waits until all of them have said so: MPI would wait for them too, and
-    /// leave what they say unread.
+    /// Why no world can be opened any more, if a process was excluded.
+    fn all_believed(&self) -> Result<bool, String> {
+        match self.membership.first_excluded() {
+            None => Ok(true),
+            Some(process) if process == self.processes.me => Err(
+                "this process has sent others what they cannot read: they open no world with it"
+                    .into(),
+            ),
+            Some(process) => Err(format!("process {process} has sent what cannot be read")),
+        }
+    }
+
+    /// Takes in what has arrived, and tells the others which processes were excluded by that.
+    pub(super) fn poll(&self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
+        let polled = self.processes.poll(all, deliver);
+        self.tell_excluded();
+        polled
+    }
+
+    /// Tells the others which processes were excluded here. Not inside MPI.
+    pub(super) fn tell_excluded(&self) {
+        for process in self.membership.take_news() {
+            let mut note = Writer::default();
+            note.number(process);
+            self.send_others(Kind::Excluded, 0, &note);
+        }
+    }
+
+    /// The process that was excluded, by what another one has told.
+    pub(super) fn excluded_in(&self, note: &[u8]) -> Option<usize> {
+        let process = Reader::of(note, 0).number();
+        process.filter(|process| *process < self.processes.count)
+    }
+
+    /// Tells all processes that this one exits, and waits until all of them do: MPI would wait for them too, and leave
+    /// what they send unread. They meet by a call of MPI itself, so that it does not matter who believes whom.
     pub(super) fn say_bye(&self) {
-        let processes = &self.processes;
-        let others = || (0..processes.count).filter(|other| *other != processes.me);
+        self.tell_excluded();
         self.send_others(Kind::Bye, 0, &Writer::default());
-        let heard = &mut |from, letter: &[u8], _: Option<Message>| {
-            if matches!(Envelope::open(letter), Some((envelope, _)) if envelope.kind == Kind::Bye) {
-                self.leaves(from);
-            }
-        };
-        let mut nap = Nap::default();
-        while !others().all(|other| self.has_left(other)) && processes.poll(true, heard).is_ok() {
+        let (begin, mut nap) = (Instant::now(), Nap::default());
+        // What one that does not read it was sent may never leave.
+        let waited = |to| !self.membership.is_dropped(to) || begin.elapsed() < PATIENCE;
+        let drop_it: &mut Deliver<'_> = &mut |_, _, _| {};
+        while !self.processes.all_exit(&waited) && self.processes.poll(true, drop_it).is_ok() {
             nap.pass();
         }
     }
 
-    /// Takes a greeting; keeps any other message for later.
+    /// Whether all that was sent to processes that take part has left.
+    pub(super) fn has_sent_all(&self) -> bool {
+        let waited = |to| !self.membership.has_left(to);
+        self.processes.has_sent_all(&waited)
+    }
+
+    /// Takes a greeting, which comes before all else of this world and of later ones; keeps other messages for later.
     fn hear(
         &self,
         world: u32,
         said: &mut [Option<Hello>],
         (from, letter, body): (usize, &[u8], Option<Message>),
     ) {
-        let hello = match Envelope::open(letter) {
-            Some((envelope, note)) if envelope.kind == Kind::Hello && envelope.world == world => {
-                let note = body.as_ref().map_or(note, Message::bytes);
-                let hello = Reader::of(note, 0).hello();
-                if hello.is_none() {
-                    self.leaves(from);
-                    return;
-                }
-                hello
-            }
-            Some((envelope, _)) if envelope.kind == Kind::Bye => {
-                self.leaves(from);
-                return;
-            }
-            _ => None,
+        if self.membership.is_dropped(from) {
+            return;
+        }
+        let Some((envelope, contents)) = Envelope::open(letter) else {
+            self.membership.exclude(from);
+            return;
         };
-        match hello {
-            Some(hello) => said[from] = Some(hello),
-            None => self.keep(from, letter, body),
+        let note = || body.as_ref().map_or(contents, Message::bytes);
+        let is_read = match envelope.kind {
+            Kind::Hello if envelope.world == world => {
+                let hello = Reader::of(note(), 0).hello();
+                let is_read = hello.is_some();
+                said[from] = hello;
+                is_read
+            }
+            Kind::Excluded => {
+                let process = self.excluded_in(note());
+                process
+                    .map(|process| self.membership.exclude(process))
+                    .is_some()
+            }
+            Kind::Bye => {
+                self.membership.leave(from);
+                true
+            }
+            // Left over from a world before, or early in this one or the next.
+            _ if envelope.world < world => said[from].is_none(),
+            _ if said[from].is_some() => return self.keep(from, letter, body),
+            _ => false,
+        };
+        if !is_read {
+            self.membership.exclude(from);
         }
     }
 
@@ -218,17 +268,6 @@ impl Session {
     /// Takes the messages that were kept.
     pub(super) fn take_early(&self) -> VecDeque<Early> {
         std::mem::take(&mut *self.early.lock())
-    }
-
-    /// Notes that a process exits.
-    pub(super) fn leaves(&self, process: usize) {
-        // Relaxed: read under the lock of the poll, or again later.
-        self.left[process].store(true, Ordering::Relaxed);
-    }
-
-    pub(super) fn has_left(&self, process: usize) -> bool {
-        // Relaxed: as above.
-        self.left[process].load(Ordering::Relaxed)
     }
 }
 

@@ -89,8 +89,8 @@ impl Far {
     }
 
     /// A message was received whose sender, a near rank, may wait for that.
-    pub(super) fn take_received(&self, fabric: Option<&Fabric>, number: u32) {
-        let sender = self.receipts.lock().accept(number);
+    pub(super) fn take_received(&self, fabric: Option<&Fabric>, from: usize, number: u32) {
+        let sender = self.receipts.lock().accept(from, number);
         if let (Some(sender), Some(fabric)) = (sender, fabric) {
             fabric.endpoints[sender].sleeper.rouse();
         }

@@ -71,7 +71,7 @@ fn the_exit_of_a_process_comes_after_what_it_has_sent_before() {
     for letter in &arrived {
         far.arrived(Some(&fabric), THERE, letter, None);
     }
-    assert!(far.session.has_left(THERE));
+    assert!(far.session.membership.has_left(THERE));
     assert_eq!(
         [2, 3].map(|rank| end_of(&fabric, rank)),
         [None, None],
@@ -136,7 +136,7 @@ fn a_process_may_say_after_its_greeting_that_it_does_not_take_part() {
         let end = end_of(&fabric, rank).unwrap();
         assert!(end.contains("could not start: no network"), "{end}");
     }
-    assert!(far.session.has_left(THERE));
+    assert!(far.session.membership.has_left(THERE));
 }
 
 #[test]
@@ -185,6 +185,8 @@ fn corrupt() -> Vec<Vec<u8>> {
         mail(4, 2),
         mail(0, 1),
         mail(0, 4),
+        Envelope::of_note(Kind::Mail, 0).bytes().to_vec(),
+        Envelope::of_note(Kind::Mail, 2).bytes().to_vec(),
     ]
 }
 
@@ -205,6 +207,106 @@ fn a_process_that_sends_what_cannot_be_read_has_failed() {
             [None, None],
             "{case}"
         );
-        assert!(far.session.has_left(THERE), "{case}");
+        assert!(far.session.membership.has_left(THERE), "{case}");
+    }
+}
+
+/// Three processes of two ranks each.
+fn world_of_three() -> (Arc<Far>, Arc<Fabric>) {
+    let processes = Processes::without_mpi((0, 3), []);
+    let session: &'static Session = Box::leak(Box::new(Session::new(processes)));
+    let far = Arc::new(Far::new(session, 1, &[hello(), hello(), hello()]));
+    (far.clone(), Fabric::spread(far, Settings::default()))
+}
+
+fn excluded(process: usize) -> Vec<u8> {
+    let mut note = Writer::default();
+    note.number(process);
+    letter(Kind::Excluded, &note)
+}
+
+/// The rank that is to blame for the end of each.
+fn culprits<const N: usize>(fabric: &Fabric, ranks: [Rank; N]) -> [Option<Rank>; N] {
+    let registry = fabric.open_registry();
+    ranks.map(|rank| registry.end(rank).and_then(|end| end.cause(rank).culprit()))
+}
+
+#[test]
+fn a_process_that_another_one_has_excluded_has_failed() {
+    let (far, fabric) = world_of_three();
+    far.arrived(Some(&fabric), 1, &excluded(2), None);
+    assert_eq!(far.live(), [true, true, false]);
+    let all = [0, 1, 2, 3, 4, 5];
+    assert_eq!(
+        culprits(&fabric, all),
+        [None, None, None, None, Some(4), Some(4)]
+    );
+    // Nothing else is taken of it, also what it says of others.
+    for letter in [excluded(1), panicked(2), vec![0; 7]] {
+        far.arrived(Some(&fabric), 2, &letter, None);
+    }
+    assert_eq!(far.live(), [true, true, false]);
+    far.arrived(Some(&fabric), 1, &panicked(2), None);
+    assert_eq!(culprits(&fabric, [2, 3]), [Some(2), None]);
+    exits(&far, &fabric, 1);
+}
+
+/// The process is not waited for when the world is over.
+fn exits(far: &Far, fabric: &Fabric, process: usize) {
+    let bye = letter(Kind::Bye, &Writer::default());
+    far.arrived(Some(fabric), process, &bye, None);
+}
+
+#[test]
+fn a_process_that_is_excluded_blames_no_rank_of_others() {
+    let (far, fabric) = world_of_three();
+    far.arrived(Some(&fabric), 2, &excluded(0), None);
+    assert_eq!(far.live(), [true, false, false]);
+    let all = [0, 1, 2, 3, 4, 5];
+    let mine = Some(0);
+    assert_eq!(culprits(&fabric, all), [None, None, mine, mine, mine, mine]);
+    let why = far.session.open(&hello()).unwrap_err();
+    assert!(why.contains("this process has sent"), "{why}");
+}
+
+#[test]
+fn a_process_cannot_exclude_one_that_is_not_there() {
+    let (far, fabric) = world_of_three();
+    far.arrived(Some(&fabric), 1, &excluded(3), None);
+    assert_eq!(far.live(), [true, false, true]);
+    exits(&far, &fabric, 2);
+}
+
+/// A letter with a wrong number of its world is missing in this one.
+#[test]
+fn a_process_is_in_a_later_world_once_it_has_told_all_of_this_one() {
+    let later = Envelope::of_note(Kind::Hello, 2).bytes();
+    let last = say(&Say::Seen {
+        question: u32::MAX,
+        local_state: LocalState::default(),
+    });
+    let told = [panicked(2), panicked(3), last, say(&Say::Found(None))];
+    for missing in 0..=told.len() {
+        let (far, fabric) = world();
+        for (place, letter) in told.iter().enumerate() {
+            if place != missing {
+                far.arrived(Some(&fabric), THERE, letter, None);
+            }
+        }
+        far.arrived(Some(&fabric), THERE, &later, None);
+        let is_whole = missing == told.len();
+        assert_eq!(far.live(), [true, is_whole], "{missing}");
+        assert_eq!(far.session.take_early().len(), usize::from(is_whole));
+    }
+}
+
+#[test]
+fn a_process_greets_before_all_else() {
+    for (world, is_left_over) in [(0, true), (1, false), (2, false)] {
+        let early = Envelope::of_note(Kind::End, world).bytes().to_vec();
+        let greeting = letter(Kind::Hello, &Writer::default().hello(&hello()));
+        let processes = Processes::without_mpi((0, 2), [(THERE, early), (THERE, greeting)]);
+        let opened = Session::new(processes).open(&hello());
+        assert_eq!(opened.is_ok(), is_left_over, "world {world}: {opened:?}");
     }
 }

@@ -42,10 +42,12 @@ pub(super) enum Kind {
     Silence,
     /// The process exits.
     Bye,
+    /// A process takes [no part](super::membership) any more.
+    Excluded,
 }
 
 /// The kinds of messages, in the order of their numbers.
-const KINDS: [Kind; 10] = [
+const KINDS: [Kind; 11] = [
     Kind::Mail,
     Kind::Lane,
     Kind::Hello,
@@ -56,6 +58,7 @@ const KINDS: [Kind; 10] = [
     Kind::Synchronous(0),
     Kind::Received(0),
     Kind::Revoked(0),
+    Kind::Excluded,
 ];
 
 impl Kind {
@@ -72,6 +75,7 @@ impl Kind {
             Kind::Synchronous(receipt) => (7, receipt),
             Kind::Received(receipt) => (8, receipt),
             Kind::Revoked(receipt) => (9, receipt),
+            Kind::Excluded => (10, 0),
         }
     }
 

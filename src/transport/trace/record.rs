@@ -6,11 +6,13 @@
 //! made at a line for the first time.
 
 use std::fmt;
+use std::sync::Arc;
 
 use parking_lot::Mutex;
 
 use crate::Rank;
 use crate::transport::memory::head::Head;
+use crate::transport::memory::receipt::Receipt;
 use crate::transport::trace::call_event::Known;
 use crate::transport::trace::course::Course;
 use crate::transport::trace::event_ring::{Entry, Ring};
@@ -24,12 +26,13 @@ pub(crate) enum Event {
     Begin { words: Words, time: u64 },
     /// The innermost operation ends.
     End { well: bool, time: u64 },
-    /// A message is about to be posted.
+    /// A message is about to be posted; with its receipt, if its sender may revoke it.
     Sent {
         to: Rank,
         head: Head,
         bytes: usize,
         time: u64,
+        receipt: Option<Arc<Receipt>>,
     },
     /// A message has been taken.
     Received { head: Head, time: u64 },

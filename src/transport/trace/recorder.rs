@@ -12,6 +12,7 @@ use std::sync::Arc;
 use crate::Rank;
 use crate::hash::Mix;
 use crate::transport::memory::head::Head;
+use crate::transport::memory::receipt::Receipt;
 use crate::transport::trace::call_event::{CallEvent, Known};
 use crate::transport::trace::clock::Clock;
 use crate::transport::trace::course::{Course, Last};
@@ -287,7 +288,20 @@ impl Recorder {
             head: head(),
             bytes,
             time,
+            receipt: None,
         });
+    }
+
+    /// Traces and counts a message that its sender may revoke.
+    pub(crate) fn sent_with(&self, to: Rank, head: Head, bytes: usize, receipt: &Arc<Receipt>) {
+        self.trace(|time| Event::Sent {
+            to,
+            head,
+            bytes,
+            time,
+            receipt: Some(receipt.clone()),
+        });
+        self.has_sent(to);
     }
 
     /// Counts and traces a message that has been taken.

@@ -1,0 +1,39 @@
+/* An MPI library that is the launcher's own but for one letter of one process to one other, of which it sends eight wrong
+ * bytes: what a corrupt process does. The letters are those of rankfold, whose first four bytes say of which kind they are. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+int PMPI_Isend(const void *, int, uintptr_t, int, int, uintptr_t, void *);
+
+static long number(const char *name) {
+    const char *text = getenv(name);
+    return text ? strtol(text, NULL, 10) : -1;
+}
+
+static long me(void) {
+    return getenv("OMPI_COMM_WORLD_RANK") ? number("OMPI_COMM_WORLD_RANK") : number("PMI_RANK");
+}
+
+/* Whether it is the letter whose number among those of its kind to its receiver was asked for. */
+static int is_wanted(const void *bytes, int count, int to) {
+    static long seen;
+    int32_t kind;
+    if (count < 56 || me() != number("CORRUPT_FROM") || to != number("CORRUPT_TO")) return 0;
+    memcpy(&kind, bytes, sizeof kind);
+    return kind == number("CORRUPT_KIND") && seen++ == number("CORRUPT_NTH");
+}
+
+int MPI_Isend(const void *bytes, int count, uintptr_t type, int to, int tag, uintptr_t comm, void *request) {
+    if (tag == 0 && is_wanted(bytes, count, to)) {
+        /* Never freed: MPI may read it later. */
+        char *wrong = malloc(count);
+        if (wrong == NULL) abort();
+        memcpy(wrong, bytes, count);
+        memset(wrong + number("CORRUPT_AT"), 0xff, 8);
+        bytes = wrong;
+        fprintf(stderr, "a letter of %d bytes is spoiled\n", count);
+    }
+    return PMPI_Isend(bytes, count, type, to, tag, comm, request);
+}

@@ -1,0 +1,188 @@
+//! Worlds in which the last process sends one letter to the first that no process would send: an MPI library that is
+//! built from `corrupt.c` spoils it. Every process ends, and no rank blames one of another process.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, WorldError, op};
+
+use super::Launcher;
+use super::programs::world;
+
+/// The kinds of letters that are spoiled, by their numbers on the wire, and the place of the wrong bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct Spoiled {
+    pub kind: u32,
+    /// How many letters of this kind from the last process to the first are left as they are.
+    pub nth: u32,
+    pub at: usize,
+}
+
+/// Letters of several kinds. Spoiled are the kind and the world, the world and the number of a receipt, that and the
+/// receiver, or the first number of the contents.
+pub fn letters() -> Vec<Spoiled> {
+    let letter = |(kind, nth, at)| Spoiled { kind, nth, at };
+    let mail = [(0, 0, 0), (0, 0, 8), (7, 0, 4)];
+    // Of a letter without contents, the length of its body.
+    let lanes = [(1, 0, 0), (1, 1, 4), (1, 0, 48), (1, 2, 48), (1, 3, 48)];
+    let greetings = [(2, 0, 0), (2, 0, 48), (2, 1, 4)];
+    let ends = [(3, 0, 0), (3, 1, 48), (3, 0, 4)];
+    let silence = [(5, 0, 48), (5, 1, 0), (5, 2, 4), (5, 3, 48)];
+    let goodbyes = [(6, 0, 0), (6, 0, 48)];
+    let all = [&mail[..], &lanes, &greetings, &ends, &silence, &goodbyes].concat();
+    all.into_iter().map(letter).collect()
+}
+
+/// The library for a launcher; `None` where there is no C compiler.
+pub fn library(launcher: &Launcher) -> Option<PathBuf> {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let made = folder.join(format!(
+        "corrupt-{}-{}.so",
+        launcher.library,
+        std::process::id()
+    ));
+    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/spread/corrupt.c");
+    let mut compiler = Command::new("cc");
+    compiler
+        .args(["-shared", "-fPIC", "-Wall", "-o"])
+        .arg(&made);
+    let compiled = compiler
+        .arg(source)
+        .arg(format!("-l:{}", launcher.library))
+        .status();
+    match compiled {
+        Ok(status) => {
+            assert!(status.success(), "corrupt.c is not compiled");
+            Some(made)
+        }
+        Err(_) => {
+            eprintln!("skipped: there is no C compiler");
+            None
+        }
+    }
+}
+
+/// The number of ranks in the sound processes, those but the last: also the first rank of that.
+fn sound(comm: &Comm) -> usize {
+    comm.size() / comm.processes() * (comm.processes() - 1)
+}
+
+/// The rank that an error names.
+fn culprit(error: &Error) -> Option<Rank> {
+    match error.kind() {
+        ErrorKind::RankGone { rank, .. } | ErrorKind::Broken { rank, .. } => Some(*rank),
+        _ => None,
+    }
+}
+
+/// The last process sends rank 0 a message with a receiver that the world does not have. All ranks that need that
+/// process are told so, and so are its own; those of the others fall into a deadlock, which is found. In the end it sends
+/// more than MPI buffers to the process that does not believe it.
+pub fn excluded(ranks: usize) {
+    let report = world(ranks).run_each(|comm| {
+        comm.barrier()?;
+        let sound = sound(comm);
+        let me = comm.rank();
+        if me == sound {
+            comm.send(0, 9, &[1u8])?;
+        }
+        if me == 0 || me >= sound {
+            let other = if me == 0 { sound } else { 0 };
+            let error = comm.recv::<u8>(other, 9).unwrap_err();
+            assert_eq!(culprit(&error), Some(sound), "{error}");
+            assert!(error.to_string().contains("cannot be read"), "{error}");
+        }
+        if me < sound {
+            let error = comm.recv::<u8>((me + 1) % sound, 3).unwrap_err();
+            assert!(matches!(error.kind(), ErrorKind::Deadlock(_)), "{error}");
+        } else {
+            _ = comm.send(0, 10, &vec![0u8; 1 << 24]);
+        }
+        Ok(sound)
+    });
+    let sound = *returned(&report);
+    assert_eq!(report.culprit, Some(sound), "{report}");
+    no_other_world(ranks);
+}
+
+/// Several worlds, of which any letter may be spoiled: whatever fails is a rank of the last process, or nobody's fault.
+pub fn spoiled(ranks: usize) {
+    for _ in 0..3 {
+        let report = match world(ranks).try_run_each(talk) {
+            Ok(report) => report,
+            Err(WorldError::Usage(why)) => {
+                assert!(
+                    ["cannot be read", "cannot read"]
+                        .iter()
+                        .any(|it| why.contains(it)),
+                    "{why}"
+                );
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let last = report.outcomes.len() * (processes() - 1);
+        let blamed = |error: &Error| {
+            assert!(
+                !matches!(error.kind(), ErrorKind::TimedOut { .. }),
+                "{error}"
+            );
+            culprit(error)
+        };
+        let blamed = report.outcomes.iter().filter_map(|outcome| match outcome {
+            Outcome::Returned(()) => None,
+            Outcome::Failed(error) => blamed(error),
+            _ => panic!("{report}"),
+        });
+        let mut blamed = blamed.chain(report.culprit);
+        assert!(blamed.all(|rank| rank >= last), "{last}: {report}");
+    }
+}
+
+/// The number of processes, also where no world can be opened.
+fn processes() -> usize {
+    let set = |name| std::env::var(name).ok()?.parse().ok();
+    ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]
+        .into_iter()
+        .find_map(set)
+        .unwrap()
+}
+
+/// Collectives, messages, and a deadlock.
+fn talk(comm: &Comm) -> Result<(), Error> {
+    let (me, size) = (comm.rank(), comm.size());
+    let right = (me + 1) % size;
+    comm.barrier()?;
+    (0..size).try_for_each(|to| comm.send(to, 1, &[me]))?;
+    (0..size).try_for_each(|from| comm.recv::<Rank>(from, 1).map(drop))?;
+    comm.ssend(right, 2, &[me]).or_else(deadlock)?;
+    comm.barrier()?;
+    comm.all_reduce(&mut vec![me; 5000], op::Sum)?;
+    comm.recv::<u8>(right, 3).map(drop).or_else(deadlock)
+}
+
+/// All ranks send and none receives, or the other way round.
+fn deadlock(error: Error) -> Result<(), Error> {
+    match error.kind() {
+        ErrorKind::Deadlock(_) => Ok(()),
+        _ => Err(error),
+    }
+}
+
+fn returned<R>(report: &Report<R>) -> &R {
+    match &report.outcomes[0] {
+        Outcome::Returned(value) => value,
+        _ => panic!("{report}"),
+    }
+}
+
+/// Worlds are refused from now on, in every process.
+fn no_other_world(ranks: usize) {
+    match world(ranks).run(|comm| comm.barrier()).unwrap_err() {
+        WorldError::Usage(why) => assert!(
+            why.contains("cannot be read") || why.contains("cannot read"),
+            "{why}"
+        ),
+        error => panic!("{error}"),
+    }
+}
