@@ -97,7 +97,11 @@ impl Comm {
         let charge = fabric.charge(self.world_rank(to), limit, bytes);
         let kept = charge.is_some();
         let receipt = Receipt::new(charge);
-        port.recorder.sent_with(world, head, bytes, &receipt);
+        match kept {
+            true => port.recorder.sent(world, head, bytes),
+            // Its sender, which waits, may revoke it.
+            false => port.recorder.sent_with(world, head, bytes, &receipt),
+        }
         let there = fabric.post(self.world_rank(to), packet.with_receipt(receipt.clone()));
         match kept {
             true => self.posted(to, there).map(|()| None),

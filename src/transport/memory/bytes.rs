@@ -106,9 +106,10 @@ pub(in crate::transport) unsafe fn copy_out<T: Element>(data: &[T], to: *mut u8)
     }
 }
 
-/// Copies a short message between a rank's memory and lines that move between two cores: in ascending order, in accesses
-/// that do not cross a line if both places are aligned to 16 bytes. `memcpy` uses the widest registers there are, at any
-/// alignment, and may begin at both ends: a line that it half writes is waited for twice.
+/// Copies a short message between a rank's memory and lines that move between two cores: in ascending order, and in a
+/// build for plain x86-64 in accesses of 16 bytes, which cross no line where both places are aligned to that. `memcpy`
+/// uses the widest registers there are, at any alignment, and may begin at both ends: a line that it half writes is
+/// waited for twice.
 ///
 /// # Safety
 ///

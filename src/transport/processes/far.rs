@@ -12,6 +12,7 @@ use super::held::HeldMessages;
 use super::notes::{End, Hello, Writer};
 use super::questions::Questions;
 use super::receipts::Receipts;
+use super::rest::Judged;
 use super::session::{Nap, Session, session};
 use super::silence::{Count, Silence};
 use super::wire::{self, Envelope, Kind};
@@ -62,6 +63,8 @@ pub(crate) struct Far {
     sent: Box<[AtomicU64]>,
     received: Box<[AtomicU64]>,
     pub(super) silence: Mutex<Silence>,
+    /// The last judgement, until it is told.
+    pub(super) judged: Mutex<Option<Arc<Judged>>>,
     pub(super) held: HeldMessages,
     pub(super) questions: Questions,
     /// The deadlocks that were found here, until other processes are told.
@@ -112,6 +115,7 @@ impl Far {
             received: all.iter().map(|_| AtomicU64::new(0)).collect(),
             held: HeldMessages::new(all.len()),
             silence: Mutex::new(Silence::new(me, all.len())),
+            judged: Mutex::default(),
             questions: Questions::new(all.len()),
             deadlocks: Mutex::default(),
         }

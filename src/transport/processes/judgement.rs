@@ -5,7 +5,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::local_state::{Calls, LocalState, SleepingRank};
 use crate::Rank;
@@ -16,6 +15,7 @@ use crate::transport::deadlock::snapshot::ranks_around;
 use crate::transport::deadlock::wait_for_graph::{self, Needs, NodeState, StartedNodes};
 
 /// A cause, and the ranks that it concerns.
+#[derive(Clone)]
 pub(super) struct Judgement {
     pub cause: Cause,
     pub ranks: Vec<Rank>,
@@ -56,11 +56,6 @@ impl<'p> Case<'p> {
                 mismatch.unwrap_or_else(|| self.deadlock(&knot, cycle(), others))
             })
             .collect()
-    }
-
-    /// Since when a rank of this process waited.
-    pub(super) fn since(&self, rank: Rank) -> Option<Instant> {
-        self.rows.get(&rank).and_then(|row| row.since)
     }
 
     /// The ranks that are stuck, apart where none of some waits for any of the others.

@@ -53,7 +53,9 @@ impl Receipts {
     /// revoked it, it no longer waits, and was too late.
     pub(super) fn accept(&mut self, from: usize, number: u32) -> Option<Rank> {
         let is_of = |process: &usize| *process == from;
-        if let Some((_, receipt)) = self.retracted.get(&number).filter(|it| is_of(&it.0)) {
+        let was_retracted = self.retracted.get(&number).is_some_and(|it| is_of(&it.0));
+        let retracted = was_retracted.then(|| self.retracted.remove(&number));
+        if let Some((_, receipt)) = retracted.flatten() {
             receipt.was_received_before();
         }
         self.awaited.get(&number).filter(|it| is_of(&it.1))?;

@@ -1,8 +1,10 @@
 //! What a process does when all its ranks are at rest: it helps to prove [silence](super::silence), and tells its ranks
 //! the [judgement](super::judgement).
 
+use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::far::Far;
 use super::judgement::{Case, Judgement};
@@ -20,7 +22,9 @@ impl Fabric {
     /// here are told.
     pub(in crate::transport) fn silenced(&self, me: Option<Rank>) -> Option<Error> {
         let far = self.far.as_ref()?;
-        self.rest(far)?;
+        if self.rest(far).is_none() && !far.held.any() {
+            return None;
+        }
         self.conclude(far, me)
     }
 
@@ -66,48 +70,39 @@ impl Fabric {
         hash.finish()
     }
 
-    /// Tells the near ranks what all processes find by the local states of all, once those are here.
+    /// Tells the near ranks what all processes find by the local states of all, once those are here and the other processes
+    /// have been told of it: what a rank does after that is held there.
     pub(super) fn conclude(&self, far: &Far, me: Option<Rank>) -> Option<Error> {
         // Kept until the registry is closed: the last reference to one may be here.
         let comms = self.comms();
-        let (round, local_states) = far.judgeable()?;
-        let none_moved = local_states.is_some();
-        let local_states = local_states.unwrap_or_default();
-        let case = Case::new(far.ranks(), &local_states);
-        let verdicts = case.judge();
-        let nothing = none_moved && verdicts.is_empty();
-        if !verdicts.is_empty() {
-            far.tells(round);
+        let judged = far.judged()?;
+        if !judged.verdicts.is_empty() && !far.tells(judged.round) {
+            return None;
         }
         let mut registry = self.open_registry();
-        if !self.can_be_told(far, &registry, (round, &verdicts)) {
+        if !self.can_be_told(far, &registry, &judged) {
             return None;
         }
         far.silence.lock().begins_to_tell();
         let mut error = None;
-        for verdict in verdicts {
-            let told = self.pronounce(&mut registry, me, (verdict, &case), &comms);
+        for verdict in &judged.verdicts {
+            let told = self.pronounce(&mut registry, me, (verdict, &judged), &comms);
             error = error.or(told);
         }
         drop(registry);
-        far.take_held(Some(self), nothing);
+        far.take_held(Some(self), judged.finds_nothing());
         error
     }
 
     /// Whether this is still to be done, and the near ranks that the verdicts concern sleep, or have ended. One that looks
     /// at this moment sleeps again later, since it can never move.
-    fn can_be_told(
-        &self,
-        far: &Far,
-        registry: &Registry,
-        (round, verdicts): (u32, &[Judgement]),
-    ) -> bool {
+    fn can_be_told(&self, far: &Far, registry: &Registry, judged: &Judged) -> bool {
         let near = self.near();
-        let concerned = verdicts.iter().flat_map(|verdict| &verdict.ranks);
+        let concerned = judged.verdicts.iter().flat_map(|verdict| &verdict.ranks);
         let sleeps = |rank: &Rank| registry.entries[*rank].wait.is_some();
         let mut ranks = concerned.filter(|rank| near.contains(rank));
         ranks.all(|rank| sleeps(rank) || registry.end(*rank).is_some())
-            && far.silence.lock().is_to_tell(round)
+            && far.silence.lock().is_to_tell(judged.round)
     }
 
     /// Tells the near ranks that a verdict concerns, if they still wait as their local state says.
@@ -115,14 +110,14 @@ impl Fabric {
         &self,
         registry: &mut Registry,
         me: Option<Rank>,
-        (verdict, case): (Judgement, &Case<'_>),
+        (verdict, judged): (&Judgement, &Judged),
         comms: &[Arc<CommShared>],
     ) -> Option<Error> {
         let Judgement {
             cause,
             mut ranks,
             breaks,
-        } = verdict;
+        } = verdict.clone();
         if let Cause::Deadlock(deadlock) = &cause {
             registry.deadlocks.push(deadlock.clone());
         }
@@ -131,7 +126,7 @@ impl Fabric {
         }
         ranks.retain(|rank| {
             let wait = registry.entries[*rank].wait.as_ref();
-            wait.is_some_and(|wait| case.since(*rank) == Some(wait.since))
+            wait.is_some_and(|wait| judged.since.get(rank) == Some(&wait.since))
         });
         // No rank has the number of all.
         let me = me.unwrap_or(registry.entries.len());
@@ -161,28 +156,44 @@ impl Far {
                 say.iter().for_each(|say| self.tell_silence(To::All, say));
             }
         }
-        if let Some((_, local_states)) = self.judgeable() {
-            let verdicts = local_states.map(|all| Case::new(self.ranks(), &all).judge());
+        if let Some(judged) = self.judged() {
             self.silence.lock().begins_to_tell();
-            self.take_held(None, verdicts.is_some_and(|all| all.is_empty()));
+            self.take_held(None, judged.finds_nothing());
         }
     }
 
-    /// The round, and the local states of all processes, once they are here: `None` if one of them had moved.
-    fn judgeable(&self) -> Option<(u32, Option<Vec<LocalState>>)> {
-        let silence = self.silence.lock();
-        Some((silence.round(), silence.local_states(&self.live())?))
+    /// What the local states of all processes say, once they are here. It is judged once a round: ranks that look for
+    /// messages ask for it again until it can be told.
+    fn judged(&self) -> Option<Arc<Judged>> {
+        let mut last = self.judged.lock();
+        let (round, local_states) = {
+            let silence = self.silence.lock();
+            let round = silence.round();
+            let of_round = last.as_ref().filter(|judged| judged.round == round);
+            if let Some(judged) = of_round.filter(|_| silence.is_to_tell(round)) {
+                return Some(judged.clone());
+            }
+            (round, silence.local_states(&self.live())?)
+        };
+        let judged = Arc::new(Judged::new(round, self.ranks(), local_states));
+        *last = Some(judged.clone());
+        Some(judged)
     }
 
-    /// Tells the other processes that the ranks here are told.
-    fn tells(&self, round: u32) {
+    /// Tells the other processes, once, that the ranks here are told. Returns whether they were told that.
+    fn tells(&self, round: u32) -> bool {
         let say = self.silence.lock().tells(round);
-        say.iter().for_each(|say| self.tell_silence(To::All, say));
+        if let Some(say) = say {
+            self.tell_silence(To::All, &say);
+            self.silence.lock().has_told(round);
+        }
+        self.silence.lock().is_told(round)
     }
 
     /// The ranks here have been told, or all processes found `nothing` to tell: takes in what was held, in order, and lets
     /// the next round begin.
     pub(super) fn take_held(&self, fabric: Option<&Fabric>, nothing: bool) {
+        *self.judged.lock() = None;
         self.silence.lock().next_round(nothing);
         while let Some((from, letter, body)) = self.held.next() {
             if !self.session.membership.is_dropped(from) {
@@ -197,11 +208,48 @@ impl Far {
         let (me, processes) = self.process();
         let hears = |process: &usize| to == To::All || to == To::One(*process);
         let all = (0..processes).filter(hears).collect::<Vec<_>>();
-        // Its own local state is there already.
-        if all.contains(&me) && !matches!(say, Say::LocalState { .. }) {
+        let hears_at_once = all.contains(&me);
+        // A rank here is told by the local states of all, and may then let its process exit: the others have this one first.
+        let is_state = matches!(say, Say::LocalState { .. });
+        if hears_at_once && !is_state {
             self.silence.lock().hear(me, say.clone());
         }
         let others = all.into_iter().filter(|process| *process != me);
         self.tell(Kind::Silence, others, Writer::default().say(say));
+        if hears_at_once && is_state {
+            self.silence.lock().hear(me, say.clone());
+        }
+    }
+}
+
+/// What the local states of all processes say.
+pub(super) struct Judged {
+    round: u32,
+    /// Whether no process had moved.
+    none_moved: bool,
+    verdicts: Vec<Judgement>,
+    /// Since when each rank waits.
+    since: BTreeMap<Rank, Instant>,
+}
+
+impl Judged {
+    /// By all local states of a round; `None` if a process had moved.
+    fn new(round: u32, ranks: usize, local_states: Option<Vec<LocalState>>) -> Judged {
+        let none_moved = local_states.is_some();
+        let local_states = local_states.unwrap_or_default();
+        let rows = local_states.iter().flat_map(|state| &state.rows);
+        Judged {
+            round,
+            none_moved,
+            verdicts: Case::new(ranks, &local_states).judge(),
+            since: rows
+                .filter_map(|row| Some((row.rank, row.since?)))
+                .collect(),
+        }
+    }
+
+    /// Whether no process had moved, and there is nothing to tell.
+    fn finds_nothing(&self) -> bool {
+        self.none_moved && self.verdicts.is_empty()
     }
 }

@@ -79,6 +79,16 @@ pub(super) enum To {
     All,
 }
 
+/// Whether something was said.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Said {
+    #[default]
+    No,
+    /// A rank is about to say it.
+    Begun,
+    Yes,
+}
+
 /// Where one process stands.
 #[derive(Default)]
 pub(super) struct Silence {
@@ -95,7 +105,9 @@ pub(super) struct Silence {
     /// The local states of this round.
     local_states: Vec<Option<Option<LocalState>>>,
     /// Whether the other processes know that the ranks here are told.
-    said: bool,
+    said: Said,
+    /// Whether the local state of this process is being told, or was, in this round.
+    turned: bool,
     /// Whether the ranks here are being told.
     pub concluding: bool,
     /// What the first process knows.
@@ -188,14 +200,14 @@ impl Silence {
     /// Whether silence is proved, and this process has not told its local state. Returns the
     /// count of its answer: with another one it is in another state.
     pub(super) fn wants_local_state(&self) -> Option<Option<Count>> {
-        let wanted = self.proved && !self.concluding && self.local_states[self.me].is_none();
+        let wanted = self.proved && !self.concluding && !self.turned;
         wanted.then_some(self.answered)
     }
 
-    /// The local state of this process, to be told; at most once a round.
+    /// The local state of this process, to be told to all, also to this one, at most once a round.
     pub(super) fn turn(&mut self, local_state: Option<LocalState>) -> Option<Say> {
         self.wants_local_state()?;
-        self.local_states[self.me] = Some(local_state.clone());
+        self.turned = true;
         Some(Say::LocalState {
             round: self.round,
             local_state,
@@ -204,8 +216,23 @@ impl Silence {
 
     /// What this process says before its ranks are told, once, if this is still to be done in this round.
     pub(super) fn tells(&mut self, round: u32) -> Option<Say> {
-        let says = self.is_to_tell(round) && !std::mem::replace(&mut self.said, true);
-        says.then_some(Say::Told { round })
+        let says = self.is_to_tell(round) && self.said == Said::No;
+        says.then(|| {
+            self.said = Said::Begun;
+            Say::Told { round }
+        })
+    }
+
+    /// The others have been told that.
+    pub(super) fn has_told(&mut self, round: u32) {
+        if self.round == round {
+            self.said = Said::Yes;
+        }
+    }
+
+    /// Whether they have been, in this round.
+    pub(super) fn is_told(&self, round: u32) -> bool {
+        self.round == round && self.said == Said::Yes
     }
 
     /// Whether the ranks here are still to be told in this round.
@@ -236,7 +263,8 @@ impl Silence {
     /// so.
     pub(super) fn next_round(&mut self, nothing: bool) {
         self.round += 1;
-        (self.answered, self.proved, self.said) = (None, false, false);
+        (self.answered, self.proved) = (None, false);
+        (self.said, self.turned) = (Said::No, false);
         self.asked.take_if(|(.., of)| *of != self.round);
         if !nothing {
             self.told = None;
