@@ -353,9 +353,10 @@ fn a_process_that_waits_for_the_exit_tells_another_one_that_it_reads_nothing_of_
     let end = corrupt::Spoiled {
         kind: 3,
         at: 48,
+        bytes: 56,
         ..NO_LETTER
     };
-    spoiled("ends_unread", &[(2, 1), (3, 1)], end);
+    spoiled("ends_unread", &[(2, 200), (3, 200)], end);
 }
 
 #[test]
