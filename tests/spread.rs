@@ -305,9 +305,11 @@ fn spoiled(program: &str, sizes: &[(usize, usize)], letter: corrupt::Spoiled) {
             let numbers = [
                 ("CORRUPT_FROM", (processes - 1).to_string()),
                 ("CORRUPT_TO", "0".into()),
-                ("CORRUPT_KIND", letter.kind.to_string()),
+                (corrupt::KIND, letter.kind.to_string()),
                 ("CORRUPT_NTH", letter.nth.to_string()),
                 ("CORRUPT_AT", letter.at.to_string()),
+                ("CORRUPT_BYTES", letter.bytes.to_string()),
+                ("CORRUPT_VALUE", letter.value.to_string()),
             ];
             let mut more: Vec<(&str, &str)> = numbers
                 .iter()
@@ -326,8 +328,35 @@ fn a_process_that_another_one_cannot_believe_is_excluded_by_all() {
         kind: 0,
         nth: 0,
         at: 8,
+        bytes: 0,
+        value: -1,
     };
     spoiled("excluded", &[(2, 1), (2, 2), (3, 1), (3, 2)], mail);
+}
+
+/// The length of the body.
+const NO_LETTER: corrupt::Spoiled = corrupt::Spoiled {
+    kind: 0,
+    nth: 0,
+    at: 49,
+    bytes: 0,
+    value: -1,
+};
+
+#[test]
+fn a_process_that_exits_while_another_one_reads_nothing_of_it_does_not_hang() {
+    spoiled("exits_unread", &[(2, 1), (2, 2), (3, 1)], NO_LETTER);
+}
+
+#[test]
+fn a_process_that_waits_for_the_exit_tells_another_one_that_it_reads_nothing_of_it() {
+    let end = corrupt::Spoiled {
+        kind: 3,
+        at: 48,
+        bytes: 56,
+        ..NO_LETTER
+    };
+    spoiled("ends_unread", &[(2, 200), (3, 200)], end);
 }
 
 #[test]

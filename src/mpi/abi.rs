@@ -13,6 +13,8 @@ pub(super) struct Abi {
     pub byte: usize,
     pub errors_return: usize,
     pub any_source: i32,
+    /// The class of the error of a receive whose message is longer than its room.
+    pub truncated: i32,
     /// Where in a status the source is; the tag follows it.
     pub source: usize,
 }
@@ -23,6 +25,7 @@ pub(super) const MPICH: Abi = Abi {
     byte: 0x4c00_010d,
     errors_return: 0x5400_0001,
     any_source: -2,
+    truncated: 14,
     source: 2,
 };
 
@@ -33,6 +36,7 @@ pub(super) const fn open_mpi(world: usize, byte: usize, errors_return: usize) ->
         byte,
         errors_return,
         any_source: -1,
+        truncated: 15,
         source: 0,
     }
 }

@@ -75,6 +75,7 @@ functions! {
     cancel = c"MPI_Cancel" (*mut usize);
     wait = c"MPI_Wait" (*mut usize, *mut Status);
     get_count = c"MPI_Get_count" (*const Status, usize, *mut c_int);
+    error_class = c"MPI_Error_class" (c_int, *mut c_int);
     error_string = c"MPI_Error_string" (c_int, *mut c_char, *mut c_int);
 }
 
@@ -101,8 +102,17 @@ pub(super) struct Receiving {
     pub source: usize,
     memory: Message,
     written: usize,
-    /// As in [`Sending`].
-    open: Vec<usize>,
+    /// The requests of its parts that are not complete, and the fewest bytes of each.
+    open: Vec<(usize, usize)>,
+}
+
+/// Whether a message has arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Arrival {
+    No,
+    Yes,
+    /// It is longer or shorter than what was asked for.
+    OtherLength,
 }
 
 /// A barrier that has begun: its request, until it is complete.
@@ -186,6 +196,8 @@ impl Library {
             self.check((functions.size)(world, &mut count))?;
             self.check((functions.dup)(world, &mut mail))?;
             self.check((functions.set_errhandler)(mail, self.abi.errors_return))?;
+            // To that of the world MPICH reports the error of a receive which is complete.
+            self.check((functions.set_errhandler)(world, self.abi.errors_return))?;
         }
         self.mail = mail;
         Ok((me as usize, count as usize))
@@ -194,7 +206,7 @@ impl Library {
     /// Ends the use of MPI. Nothing arrives in these receives any more.
     pub(super) fn finalize(&mut self, receives: &mut [Receiving]) {
         let functions = self.functions;
-        for request in receives.iter_mut().flat_map(|one| &mut one.open) {
+        for (request, _) in receives.iter_mut().flat_map(|one| &mut one.open) {
             let mut status = Status::default();
             // SAFETY: a receive that is not complete, and room for any status.
             unsafe {
@@ -239,7 +251,7 @@ impl Library {
     /// Whether a message has left.
     pub(super) fn has_left(&mut self, sending: &mut Sending) -> Result<bool, String> {
         while let Some(request) = sending.open.last_mut() {
-            if self.test(request)?.is_none() {
+            if self.completed(request)?.is_none() {
                 return Ok(false);
             }
             sending.open.pop();
@@ -247,7 +259,7 @@ impl Library {
         Ok(true)
     }
 
-    /// Starts to receive `length` bytes from a process, or from any, into memory that is not in use.
+    /// Starts to receive `length` bytes from a process, or at most as many from any, into memory that is not in use.
     pub(super) fn receive(
         &mut self,
         receiving: &mut Receiving,
@@ -255,7 +267,12 @@ impl Library {
         (length, tag): (usize, i32),
     ) -> Result<(), String> {
         assert!(receiving.open.is_empty() && length <= receiving.memory.capacity());
+        assert!(
+            from.is_some() || length <= PART,
+            "the parts of a message have one sender"
+        );
         let abi = self.abi;
+        let is_exact = from.is_some();
         let from = from.map_or(abi.any_source, |from| from as c_int);
         receiving.written = 0;
         for begin in (0..length).step_by(PART) {
@@ -268,29 +285,39 @@ impl Library {
                 (self.functions.irecv)(place, part, abi.byte, from, tag, self.mail, &mut request)
             };
             // The first part is tested first.
-            receiving.open.insert(0, request);
+            let least = if is_exact { part as usize } else { 0 };
+            receiving.open.insert(0, (request, least));
             self.check(code)?;
         }
         Ok(())
     }
 
     /// Whether a message has arrived.
-    pub(super) fn has_arrived(&mut self, receiving: &mut Receiving) -> Result<bool, String> {
+    pub(super) fn has_arrived(&mut self, receiving: &mut Receiving) -> Result<Arrival, String> {
         let abi = self.abi;
-        while let Some(request) = receiving.open.last_mut() {
-            let Some(status) = self.test(request)? else {
-                return Ok(false);
+        while let Some((request, least)) = receiving.open.last_mut() {
+            let (code, done) = self.test(request);
+            if code != 0 && self.class_of(code) == abi.truncated {
+                return Ok(Arrival::OtherLength);
+            }
+            self.check(code)?;
+            let Some(status) = done else {
+                return Ok(Arrival::No);
             };
+            let least = *least;
             receiving.open.pop();
             let mut count = 0;
             // SAFETY: the status of a receive, and room for a number.
             self.check(unsafe { (self.functions.get_count)(&status, abi.byte, &mut count) })?;
             receiving.source = status[abi.source] as usize;
             receiving.written += count as usize;
+            if (count as usize) < least {
+                return Ok(Arrival::OtherLength);
+            }
         }
-        // SAFETY: each part but the last is full, so that MPI has written as many bytes from the first on.
+        // SAFETY: there is one part, or each is full, as just checked: MPI has written as many bytes from the first on.
         unsafe { receiving.memory.has(receiving.written) };
-        Ok(true)
+        Ok(Arrival::Yes)
     }
 
     /// Begins a barrier of all processes.
@@ -304,7 +331,7 @@ impl Library {
     /// Whether all processes have come to a barrier.
     pub(super) fn have_met(&mut self, barrier: &mut Barrier) -> Result<bool, String> {
         if let Some(request) = &mut barrier.0 {
-            if self.test(request)?.is_none() {
+            if self.completed(request)?.is_none() {
                 return Ok(false);
             }
             barrier.0 = None;
@@ -313,12 +340,25 @@ impl Library {
     }
 
     /// The status of a request, if it is complete.
-    fn test(&self, request: &mut usize) -> Result<Option<Status>, String> {
+    fn completed(&self, request: &mut usize) -> Result<Option<Status>, String> {
+        let (code, done) = self.test(request);
+        self.check(code).map(|()| done)
+    }
+
+    /// The error code of a request, and its status if it is complete.
+    fn test(&self, request: &mut usize) -> (c_int, Option<Status>) {
         let (mut flag, mut status) = (0, Status::default());
         // SAFETY: a request that is not complete, and room for a flag and any status.
         let code = unsafe { (self.functions.test)(request, &mut flag, &mut status) };
-        self.check(code)?;
-        Ok((flag != 0).then_some(status))
+        (code, (flag != 0).then_some(status))
+    }
+
+    /// The class of an error.
+    fn class_of(&self, code: c_int) -> c_int {
+        let mut class = 0;
+        // SAFETY: a code that the library has returned, and room for a number.
+        let said = unsafe { (self.functions.error_class)(code, &mut class) };
+        if said == 0 { class } else { code }
     }
 
     fn check(&self, code: c_int) -> Result<(), String> {

@@ -31,6 +31,9 @@ type Bytes = Vec<MaybeUninit<u8>>;
 /// What becomes of a message that has arrived: its sender, its first bytes, and its body if it is long.
 pub(crate) type Deliver<'d> = dyn FnMut(usize, &[u8], Option<Message>) + 'd;
 
+/// The bytes of the head of each message.
+pub(crate) const HEAD: usize = 48;
+
 /// How long the last call of the process waits for a thread that is inside MPI.
 const PATIENCE: Duration = Duration::from_secs(1);
 
@@ -119,10 +122,10 @@ impl Processes {
 
     /// Sends a message to another process, and waits for nothing: `head`, and then `contents`. A receiver gets what is
     /// long as a body apart from the head.
-    pub(crate) fn send(&self, to: usize, head: &[u8], contents: &[MaybeUninit<u8>]) {
+    pub(crate) fn send(&self, to: usize, head: &[u8; HEAD], contents: &[MaybeUninit<u8>]) {
         // What is long is copied while other threads may use MPI.
         let mut body = None;
-        if !traffic::is_short(head, contents) {
+        if !traffic::is_short(contents.len()) {
             let spare = |traffic: &mut Traffic| Ok(traffic.spare_body(contents.len()));
             let Some(spare) = self.state.lock().with(spare) else {
                 return;
@@ -135,12 +138,15 @@ impl Processes {
         });
     }
 
+    /// Sends a short message that its receiver may need to come to its exit, also while this process waits there.
+    pub(crate) fn send_at_exit(&self, to: usize, head: &[u8; HEAD], contents: &[MaybeUninit<u8>]) {
+        let mut state = self.state.lock();
+        state.with(|traffic| traffic.send_always(to, head, contents, None));
+    }
+
     /// Sends what `next` gives, short messages with their receivers, if no other thread is inside MPI: for callers that
     /// may not wait for one.
-    pub(crate) fn try_send<const N: usize>(
-        &self,
-        next: &mut dyn FnMut() -> Option<(usize, [u8; N])>,
-    ) {
+    pub(crate) fn try_send(&self, next: &mut dyn FnMut() -> Option<(usize, [u8; HEAD])>) {
         let Some(mut state) = self.state.try_lock() else {
             return;
         };

@@ -11,14 +11,14 @@
 //! tells whether the next letter is there, and MPI writes it where it is read. Letters of one process arrive in the order
 //! in which they were sent, and so do bodies; a letter whose body has not arrived holds up those behind it.
 //!
-//! A letter that is none, or whose body is not as it says, is delivered as an empty one: nothing that its sender has sent
-//! besides is read.
+//! A letter that is none, or whose body is longer or shorter than it says, is delivered as an empty one: nothing that its
+//! sender has sent besides is read.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 
-use super::library::{Barrier, Library, Receiving, Sending};
-use super::{Deliver, Message};
+use super::library::{Arrival, Barrier, Library, Receiving, Sending};
+use super::{Deliver, HEAD, Message};
 
 /// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
 const LETTER: usize = 4032;
@@ -34,9 +34,9 @@ const AT_ONCE: usize = 64;
 const SPARES: usize = 8;
 const LONGEST_SPARE: usize = 1 << 24;
 
-/// Whether a message is one letter.
-pub(super) fn is_short(head: &[u8], contents: &[MaybeUninit<u8>]) -> bool {
-    head.len() + contents.len() + LENGTH <= LETTER
+/// Whether a message with so many bytes of contents is one letter.
+pub(super) fn is_short(contents: usize) -> bool {
+    contents <= LETTER - LENGTH - HEAD
 }
 
 /// A buffer for the body of a message.
@@ -109,11 +109,26 @@ impl Traffic {
         }))
     }
 
-    /// Sends a letter and, if there is one, its body.
+    /// Sends a letter and, if there is one, its body: nothing once all that was sent has left and the barrier at the exit
+    /// has begun, since MPI would wait for it without a receiver.
     pub(super) fn send(
         &mut self,
         to: usize,
-        head: &[u8],
+        head: &[u8; HEAD],
+        contents: &[MaybeUninit<u8>],
+        body: Option<Body>,
+    ) -> Result<(), String> {
+        match self.exit {
+            None => self.send_always(to, head, contents, body),
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// The same, also after that: for a letter without which its receiver might not come to the barrier.
+    pub(super) fn send_always(
+        &mut self,
+        to: usize,
+        head: &[u8; HEAD],
         contents: &[MaybeUninit<u8>],
         body: Option<Body>,
     ) -> Result<(), String> {
@@ -157,8 +172,10 @@ impl Traffic {
         self.test_outgoing()?;
         for _ in 0..if all { AT_ONCE } else { 1 } {
             self.post_again()?;
-            if !self.library.has_arrived(&mut self.letters[self.next])? {
-                break;
+            match self.library.has_arrived(&mut self.letters[self.next])? {
+                Arrival::Yes => {}
+                Arrival::No => break,
+                Arrival::OtherLength => return Err("a letter is longer than any".into()),
             }
             self.open_letter(deliver)?;
             self.next = (self.next + 1) % RECEIVES;
@@ -198,7 +215,9 @@ impl Traffic {
         let letter = Message::of(bytes);
         let mut body = None;
         if length > 0 {
-            let Some(mut room) = Receiving::room_for(length) else {
+            // A long message has nothing else in its letter, and a short one no body.
+            let is_long = bytes.len() == HEAD && !is_short(length);
+            let Some(mut room) = is_long.then(|| Receiving::room_for(length)).flatten() else {
                 self.read_no_more(from, deliver);
                 return Ok(());
             };
@@ -225,11 +244,10 @@ impl Traffic {
         for from in 0..self.waiting.len() {
             while let Some(first) = self.waiting[from].front_mut() {
                 if let Some(body) = &mut first.body {
-                    match self.library.has_arrived(body) {
-                        Ok(true) => self.bodies -= 1,
-                        Ok(false) => break,
-                        // It is longer than its letter has said.
-                        Err(_) => {
+                    match self.library.has_arrived(body)? {
+                        Arrival::Yes => self.bodies -= 1,
+                        Arrival::No => break,
+                        Arrival::OtherLength => {
                             self.read_no_more(from, deliver);
                             break;
                         }

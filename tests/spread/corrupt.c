@@ -1,5 +1,5 @@
 /* An MPI library that is the launcher's own but for one letter of one process to one other, of which it sends eight wrong
- * bytes: what a corrupt process does. The letters are those of rankfold, whose first four bytes say of which kind they are. */
+ * bytes, all ones unless a number is given: what a corrupt process does. The letters are those of rankfold, whose first four bytes say of which kind they are. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,11 +16,12 @@ static long me(void) {
     return getenv("OMPI_COMM_WORLD_RANK") ? number("OMPI_COMM_WORLD_RANK") : number("PMI_RANK");
 }
 
-/* Whether it is the letter whose number among those of its kind to its receiver was asked for. */
+/* Whether it is the letter whose number among those of its kind and length to its receiver was asked for. */
 static int is_wanted(const void *bytes, int count, int to) {
     static long seen;
     int32_t kind;
     if (count < 56 || me() != number("CORRUPT_FROM") || to != number("CORRUPT_TO")) return 0;
+    if (number("CORRUPT_BYTES") > 0 && count != number("CORRUPT_BYTES")) return 0;
     memcpy(&kind, bytes, sizeof kind);
     return kind == number("CORRUPT_KIND") && seen++ == number("CORRUPT_NTH");
 }
@@ -31,7 +32,8 @@ int MPI_Isend(const void *bytes, int count, uintptr_t type, int to, int tag, uin
         char *wrong = malloc(count);
         if (wrong == NULL) abort();
         memcpy(wrong, bytes, count);
-        memset(wrong + number("CORRUPT_AT"), 0xff, 8);
+        int64_t value = number("CORRUPT_VALUE");
+        memcpy(wrong + number("CORRUPT_AT"), &value, sizeof value);
         bytes = wrong;
         fprintf(stderr, "a letter of %d bytes is spoiled\n", count);
     }

@@ -1,27 +1,38 @@
 //! Worlds in which the last process sends one letter to the first that no process would send: an MPI library that is
 //! built from `corrupt.c` spoils it. Every process ends, and no rank blames one of another process.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{self, Command};
+use std::sync::{Mutex, PoisonError};
 
 use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, WorldError, op};
 
 use super::Launcher;
 use super::programs::world;
 
-/// The kinds of letters that are spoiled, by their numbers on the wire, and the place of the wrong bytes.
+/// The kinds of letters that are spoiled, by their numbers on the wire, and the wrong bytes with their place.
 #[derive(Clone, Copy, Debug)]
 pub struct Spoiled {
     pub kind: u32,
     /// How many letters of this kind from the last process to the first are left as they are.
     pub nth: u32,
     pub at: usize,
+    /// Their length; zero stands for any.
+    pub bytes: usize,
+    pub value: i64,
 }
 
 /// Letters of several kinds. Spoiled are the kind and the world, the world and the number of a receipt, that and the
 /// receiver, or the first number of the contents.
 pub fn letters() -> Vec<Spoiled> {
-    let letter = |(kind, nth, at)| Spoiled { kind, nth, at };
+    let letter = |(kind, nth, at)| Spoiled {
+        kind,
+        nth,
+        at,
+        bytes: 0,
+        value: -1,
+    };
     let mail = [(0, 0, 0), (0, 0, 8), (7, 0, 4)];
     // Of a letter without contents, the length of its body.
     let lanes = [(1, 0, 0), (1, 1, 4), (1, 0, 48), (1, 2, 48), (1, 3, 48)];
@@ -30,17 +41,41 @@ pub fn letters() -> Vec<Spoiled> {
     let silence = [(5, 0, 48), (5, 1, 0), (5, 2, 4), (5, 3, 48)];
     let goodbyes = [(6, 0, 0), (6, 0, 48)];
     let all = [&mail[..], &lanes, &greetings, &ends, &silence, &goodbyes].concat();
-    all.into_iter().map(letter).collect()
+    let mut all: Vec<Spoiled> = all.into_iter().map(letter).collect();
+    all.push(Spoiled {
+        value: 100,
+        ..letter((1, 0, 48))
+    });
+    // Of a letter with a body, which is longer or shorter than that.
+    all.extend([4000, 1 << 20].map(|value| Spoiled { value, ..LONG_MAIL }));
+    all
 }
+
+/// The letter of a long message, which has nothing but an envelope and the length of the body.
+const LONG_MAIL: Spoiled = Spoiled {
+    kind: 0,
+    nth: 0,
+    at: 48,
+    bytes: 56,
+    value: -1,
+};
+
+/// The kind of the spoiled letter, in a process of the launch.
+pub const KIND: &str = "CORRUPT_KIND";
+
+/// The libraries that are compiled, by those of the launchers: a test may load one while another test looks for it.
+static COMPILED: Mutex<BTreeMap<&str, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
 
 /// The library for a launcher; `None` where there is no C compiler.
 pub fn library(launcher: &Launcher) -> Option<PathBuf> {
+    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
+    let library = compiled.entry(launcher.library);
+    library.or_insert_with(|| compile(launcher)).clone()
+}
+
+fn compile(launcher: &Launcher) -> Option<PathBuf> {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let made = folder.join(format!(
-        "corrupt-{}-{}.so",
-        launcher.library,
-        std::process::id()
-    ));
+    let made = folder.join(format!("corrupt-{}-{}.so", launcher.library, process::id()));
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/spread/corrupt.c");
     let mut compiler = Command::new("cc");
     compiler
@@ -105,8 +140,51 @@ pub fn excluded(ranks: usize) {
     no_other_world(ranks);
 }
 
+/// The last process sends rank 0 what is no letter, then more than MPI buffers, and exits before it hears that the other
+/// process reads nothing of it any more.
+pub fn exits_unread(ranks: usize) {
+    let report = world(ranks).run_each(|comm| {
+        comm.barrier()?;
+        let sound = sound(comm);
+        if comm.rank() == sound {
+            comm.send(0, 9, &[1u8])?;
+            comm.send(0, 10, &vec![0u8; 1 << 24])?;
+            process::exit(0);
+        }
+        if comm.rank() == 0 {
+            let error = comm.recv::<u8>(sound, 9).unwrap_err();
+            assert_eq!(culprit(&error), Some(sound), "{error}");
+            assert!(error.to_string().contains("cannot be read"), "{error}");
+        }
+        Ok(())
+    });
+    assert!(
+        matches!(report.outcomes[0], Outcome::Returned(())),
+        "{report}"
+    );
+}
+
+/// The first process exits. When the ranks of the last one know that, they fall into a deadlock, of which the report is
+/// long: its letter is none, and the first process has come to its exit, with nothing else to send.
+pub fn ends_unread(ranks: usize) {
+    world(ranks).run_each(|comm| {
+        let sound = sound(comm);
+        if comm.rank() == 0 {
+            process::exit(0);
+        }
+        if comm.rank() >= sound {
+            let error = comm.recv::<u8>(0, 9).unwrap_err();
+            assert_eq!(culprit(&error), Some(0), "{error}");
+            let right = sound + (comm.rank() - sound + 1) % ranks;
+            return comm.recv::<u8>(right, 3).map(drop).or_else(deadlock);
+        }
+        Ok(())
+    });
+}
+
 /// Several worlds, of which any letter may be spoiled: whatever fails is a rank of the last process, or nobody's fault.
 pub fn spoiled(ranks: usize) {
+    let mut failed = false;
     for _ in 0..3 {
         let report = match world(ranks).try_run_each(talk) {
             Ok(report) => report,
@@ -117,10 +195,15 @@ pub fn spoiled(ranks: usize) {
                         .any(|it| why.contains(it)),
                     "{why}"
                 );
+                failed = true;
                 continue;
             }
             Err(error) => panic!("{error}"),
         };
+        failed |= !report
+            .outcomes
+            .iter()
+            .all(|outcome| matches!(outcome, Outcome::Returned(())));
         let last = report.outcomes.len() * (processes() - 1);
         let blamed = |error: &Error| {
             assert!(
@@ -137,15 +220,21 @@ pub fn spoiled(ranks: usize) {
         let mut blamed = blamed.chain(report.culprit);
         assert!(blamed.all(|rank| rank >= last), "{last}: {report}");
     }
+    // What is said of silence or at the exit may be in vain.
+    let is_needed = number(KIND).is_some_and(|kind| ![5, 6].contains(&kind));
+    assert!(failed || !is_needed, "nothing has failed");
 }
 
 /// The number of processes, also where no world can be opened.
 fn processes() -> usize {
-    let set = |name| std::env::var(name).ok()?.parse().ok();
     ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE"]
         .into_iter()
-        .find_map(set)
+        .find_map(number)
         .unwrap()
+}
+
+fn number(name: &str) -> Option<usize> {
+    std::env::var(name).ok()?.parse().ok()
 }
 
 /// Collectives, messages, and a deadlock.
@@ -155,6 +244,8 @@ fn talk(comm: &Comm) -> Result<(), Error> {
     comm.barrier()?;
     (0..size).try_for_each(|to| comm.send(to, 1, &[me]))?;
     (0..size).try_for_each(|from| comm.recv::<Rank>(from, 1).map(drop))?;
+    (0..size).try_for_each(|to| comm.send(to, 4, &vec![me; 5000]))?;
+    (0..size).try_for_each(|from| comm.recv::<Rank>(from, 4).map(drop))?;
     comm.ssend(right, 2, &[me]).or_else(deadlock)?;
     comm.barrier()?;
     comm.all_reduce(&mut vec![me; 5000], op::Sum)?;

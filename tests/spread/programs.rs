@@ -45,6 +45,8 @@ pub const PROGRAMS: &[Program] = &[
     ("cannot_start", ends::cannot_start),
     ("excluded", corrupt::excluded),
     ("spoiled", corrupt::spoiled),
+    ("exits_unread", corrupt::exits_unread),
+    ("ends_unread", corrupt::ends_unread),
     ("traces", traces::traces),
     ("revoked", traces::revoked),
 ];

@@ -154,6 +154,8 @@ impl Fabric {
             if let Some(found) = far.found()
                 && far.session.has_sent_all()
             {
+                // What was let go of in the last look may have excluded a process.
+                far.session.tell_excluded();
                 far.release();
                 return found;
             }

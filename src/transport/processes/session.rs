@@ -82,6 +82,10 @@ impl Session {
         // Relaxed: only the number matters.
         let world = self.worlds.fetch_add(1, Ordering::Relaxed) + 1;
         let greeted = self.greet(world, hello);
+        if greeted.is_err() {
+            // Who is to blame comes before the refusal that follows from it.
+            self.tell_excluded();
+        }
         if let Err(why) = &greeted
             && hello.refused.is_none()
         {
@@ -132,14 +136,17 @@ impl Session {
 
     fn send_others(&self, kind: Kind, world: u32, note: &Writer) {
         let (head, note) = (Envelope::of_note(kind, world).bytes(), note.bytes());
-        let processes = &self.processes;
-        let others = (0..processes.count).filter(|other| *other != processes.me);
-        others.for_each(|other| processes.send(other, &head, &note));
+        self.others()
+            .for_each(|other| self.processes.send(other, &head, &note));
+    }
+
+    fn others(&self) -> impl Iterator<Item = usize> {
+        let (me, count) = (self.processes.me, self.processes.count);
+        (0..count).filter(move |other| *other != me)
     }
 
     fn greet(&self, world: u32, hello: &Hello) -> Result<Vec<Hello>, String> {
         let processes = &self.processes;
-        let others = || (0..processes.count).filter(|other| *other != processes.me);
         let left = |process: usize| self.membership.has_left(process);
         self.send_others(Kind::Hello, world, &Writer::default().hello(hello));
         let mut said: Vec<Option<Hello>> = vec![None; processes.count];
@@ -149,14 +156,17 @@ impl Session {
             self.hear(world, &mut said, (from, letter.bytes(), body));
         }
         while self.all_believed()? && said.iter().any(Option::is_none) {
-            if let Some(gone) = others().find(|other| said[*other].is_none() && left(*other)) {
+            if let Some(gone) = self
+                .others()
+                .find(|other| said[*other].is_none() && left(*other))
+            {
                 return Err(format!("process {gone} has exited without this world"));
             }
             let hear = &mut |from, letter: &[u8], body| {
                 self.hear(world, &mut said, (from, letter, body));
             };
             // It is reported once, and nothing is to be heard of them any more.
-            let lost = |_: &String| others().for_each(|other| self.membership.leave(other));
+            let lost = |_: &String| self.others().for_each(|other| self.membership.leave(other));
             self.poll(true, hear).inspect_err(lost)?;
             nap.pass();
         }
@@ -187,7 +197,9 @@ impl Session {
         for process in self.membership.take_news() {
             let mut note = Writer::default();
             note.number(process);
-            self.send_others(Kind::Excluded, 0, &note);
+            let (head, note) = (Envelope::of_note(Kind::Excluded, 0).bytes(), note.bytes());
+            self.others()
+                .for_each(|other| self.processes.send_at_exit(other, &head, &note));
         }
     }
 
@@ -198,17 +210,36 @@ impl Session {
     }
 
     /// Tells all processes that this one exits, and waits until all of them do: MPI would wait for them too, and leave
-    /// what they send unread. They meet by a call of MPI itself, so that it does not matter who believes whom.
+    /// what they send unread. They meet by a call of MPI itself, so that it does not matter who believes whom; but one
+    /// that is not believed waits for what is not read of it until it hears so.
     pub(super) fn say_bye(&self) {
         self.tell_excluded();
         self.send_others(Kind::Bye, 0, &Writer::default());
         let (begin, mut nap) = (Instant::now(), Nap::default());
         // What one that does not read it was sent may never leave.
         let waited = |to| !self.membership.is_dropped(to) || begin.elapsed() < PATIENCE;
-        let drop_it: &mut Deliver<'_> = &mut |_, _, _| {};
-        while !self.processes.all_exit(&waited) && self.processes.poll(true, drop_it).is_ok() {
+        let hear: &mut Deliver<'_> = &mut |from, letter, body| {
+            self.hear_at_exit(from, letter, body.as_ref());
+        };
+        while !self.processes.all_exit(&waited) && self.poll(true, hear).is_ok() {
             nap.pass();
         }
+    }
+
+    /// Takes what arrives at the exit: only who is excluded matters.
+    pub(super) fn hear_at_exit(&self, from: usize, letter: &[u8], body: Option<&Message>) {
+        if self.membership.is_dropped(from) {
+            return;
+        }
+        let excluded = match Envelope::open(letter) {
+            None => from,
+            Some((envelope, contents)) if envelope.kind == Kind::Excluded => {
+                let note = body.map_or(contents, Message::bytes);
+                self.excluded_in(note).unwrap_or(from)
+            }
+            Some(_) => return,
+        };
+        self.membership.exclude(excluded);
     }
 
     /// Whether all that was sent to processes that take part has left.

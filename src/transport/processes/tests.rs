@@ -124,6 +124,31 @@ fn a_greeting_that_cannot_be_read_is_none() {
 }
 
 #[test]
+fn the_others_are_told_whom_a_greeting_excludes_that_came_early() {
+    let session = session();
+    let greeting = letter(Kind::Hello, &Writer::default());
+    session.keep(THERE, &greeting, None);
+    let why = session.open(&hello()).unwrap_err();
+    assert!(why.contains("cannot be read"), "{why}");
+    assert!(session.membership.is_excluded(THERE));
+    assert!(session.membership.take_news().is_empty());
+}
+
+#[test]
+fn a_process_that_exits_excludes_who_sends_what_is_no_letter() {
+    let session = session();
+    session.hear_at_exit(THERE, &letter(Kind::End, &Writer::default()), None);
+    assert!(!session.membership.is_dropped(THERE));
+    session.hear_at_exit(THERE, &[], None);
+    assert!(session.membership.is_excluded(THERE));
+    let session = self::session();
+    let mut me = Writer::default();
+    me.number(0);
+    session.hear_at_exit(THERE, &letter(Kind::Excluded, &me), None);
+    assert!(session.membership.is_excluded(0));
+}
+
+#[test]
 fn a_process_may_say_after_its_greeting_that_it_does_not_take_part() {
     let (far, fabric) = world();
     let hello = Hello {

@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use crate::Rank;
 
-use crate::mpi::Message;
+use crate::mpi::{HEAD, Message};
 use crate::op::elements::Elements;
 use crate::op::plain::{self, Received};
 use crate::transport::memory::head::Head;
@@ -104,7 +104,7 @@ pub(super) struct Envelope {
     pub count: u64,
 }
 
-pub(super) const LENGTH: usize = 48;
+pub(super) const LENGTH: usize = HEAD;
 
 impl Envelope {
     /// The envelope of a note.
