@@ -9,10 +9,10 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::held::HeldMessages;
+use super::judged::Judged;
 use super::notes::{End, Hello, Writer};
 use super::questions::Questions;
 use super::receipts::Receipts;
-use super::rest::Judged;
 use super::session::{Nap, Session, session};
 use super::silence::{Count, Silence};
 use super::wire::{self, Envelope, Kind};

@@ -9,7 +9,7 @@
 //! - `session`: the processes, from the first world to the exit; `membership`: which of them take part; `wire`: messages
 //!   as bytes; `notes`: what processes tell each other besides, with their `reports`
 //! - `silence`: when no rank of any process can move; `local_state`: what each process knows of its ranks then;
-//!   `judgement`: what the ranks are told by all local states; `rest`: when a process does so, and
+//!   `judgement`: what the ranks are told by all local states, `judged` once a round; `rest`: when a process does so, and
 //!   `held`: messages that wait until it has
 //! - `asking`: what a rank asks the other processes when calls do not match; `questions`: those that are open
 //! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
@@ -24,6 +24,7 @@ mod arrival;
 mod asking;
 mod far;
 mod held;
+mod judged;
 mod judgement;
 mod local_state;
 mod membership;

@@ -1,13 +1,12 @@
 //! What a process does when all its ranks are at rest: it helps to prove [silence](super::silence), and tells its ranks
 //! the [judgement](super::judgement).
 
-use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
-use std::time::Instant;
 
 use super::far::Far;
-use super::judgement::{Case, Judgement};
+use super::judged::Judged;
+use super::judgement::Judgement;
 use super::local_state::LocalState;
 use super::notes::Writer;
 use super::silence::{Count, Rest, Say, To};
@@ -219,37 +218,5 @@ impl Far {
         if hears_at_once && is_state {
             self.silence.lock().hear(me, say.clone());
         }
-    }
-}
-
-/// What the local states of all processes say.
-pub(super) struct Judged {
-    round: u32,
-    /// Whether no process had moved.
-    none_moved: bool,
-    verdicts: Vec<Judgement>,
-    /// Since when each rank waits.
-    since: BTreeMap<Rank, Instant>,
-}
-
-impl Judged {
-    /// By all local states of a round; `None` if a process had moved.
-    fn new(round: u32, ranks: usize, local_states: Option<Vec<LocalState>>) -> Judged {
-        let none_moved = local_states.is_some();
-        let local_states = local_states.unwrap_or_default();
-        let rows = local_states.iter().flat_map(|state| &state.rows);
-        Judged {
-            round,
-            none_moved,
-            verdicts: Case::new(ranks, &local_states).judge(),
-            since: rows
-                .filter_map(|row| Some((row.rank, row.since?)))
-                .collect(),
-        }
-    }
-
-    /// Whether no process had moved, and there is nothing to tell.
-    fn finds_nothing(&self) -> bool {
-        self.none_moved && self.verdicts.is_empty()
     }
 }
