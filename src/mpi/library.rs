@@ -196,7 +196,7 @@ impl Library {
             self.check((functions.size)(world, &mut count))?;
             self.check((functions.dup)(world, &mut mail))?;
             self.check((functions.set_errhandler)(mail, self.abi.errors_return))?;
-            // To that of the world MPICH reports the error of a receive which is complete.
+            // MPICH reports the error of a receive that is complete to the handler of the world.
             self.check((functions.set_errhandler)(world, self.abi.errors_return))?;
         }
         self.mail = mail;
