@@ -2,6 +2,8 @@
 //! small parsers, and how the programs end on an error or when they are stopped.
 #![cfg(feature = "cli")]
 
+#[path = "bench/schema.rs"]
+mod schema;
 mod tool;
 
 use std::collections::BTreeMap;
@@ -11,6 +13,7 @@ use std::process::{Command, Output, Stdio};
 
 use rankfold::collective::Collective;
 use rankfold::measure::{Comparison, Latency, Run};
+use schema::{faults, schema_file};
 use serde_json::Value;
 
 fn rankfold(line: &str) -> Command {
@@ -49,102 +52,6 @@ fn fresh(name: &str) -> PathBuf {
 
 fn schema() -> Value {
     serde_json::from_str(Run::JSON_SCHEMA).unwrap()
-}
-
-/// Reads the schema of this name.
-fn schema_file(name: &str) -> Value {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("docs")
-        .join(name);
-    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
-}
-
-/// Returns where a value violates the schema, for the keywords that our schemas use.
-fn faults(schema: &Value, value: &Value, at: &str, root: &Value) -> Vec<String> {
-    let mut faults = Vec::new();
-    let mut fault = |what: &str| faults.push(format!("{at}: {what}: {value}"));
-    if let Some(name) = schema["$ref"].as_str() {
-        let Some(name) = name.strip_prefix("#/$defs/") else {
-            let other = schema_file(name);
-            return self::faults(&other, value, at, &other);
-        };
-        return self::faults(&root["$defs"][name], value, at, root);
-    }
-    if let Some(ways) = schema["anyOf"].as_array() {
-        let found = ways.iter().map(|way| self::faults(way, value, at, root));
-        return found.min_by_key(Vec::len).unwrap();
-    }
-    let is = |kind: &Value| match kind.as_str().unwrap() {
-        "object" => value.is_object(),
-        "array" => value.is_array(),
-        "string" => value.is_string(),
-        "boolean" => value.is_boolean(),
-        "null" => value.is_null(),
-        "number" => value.is_number(),
-        "integer" => value.is_u64() || value.is_i64(),
-        other => panic!("{other} is no type"),
-    };
-    let right = match &schema["type"] {
-        Value::Null => true,
-        Value::Array(kinds) => kinds.iter().any(is),
-        kind => is(kind),
-    };
-    if !right {
-        fault("has another type");
-    }
-    if schema.get("const").is_some_and(|only| only != value) {
-        fault("is another constant");
-    }
-    if schema["enum"]
-        .as_array()
-        .is_some_and(|all| !all.contains(value))
-    {
-        fault("is none of those there are");
-    }
-    let number = value.as_f64();
-    if number
-        .zip(schema["minimum"].as_f64())
-        .is_some_and(|(x, least)| x < least)
-        || number
-            .zip(schema["maximum"].as_f64())
-            .is_some_and(|(x, most)| x > most)
-    {
-        fault("is out of range");
-    }
-    if schema["pattern"] == "^[0-9a-f]{16}$" {
-        let text = value.as_str().unwrap_or_default();
-        if text.len() != 16 || !text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f')) {
-            fault("is no fingerprint");
-        }
-    }
-    if let Some(object) = value.as_object() {
-        for name in schema["required"].as_array().into_iter().flatten() {
-            if !object.contains_key(name.as_str().unwrap()) {
-                fault(&format!("lacks {name}"));
-            }
-        }
-        for (name, inner) in object {
-            match schema["properties"].get(name) {
-                Some(own) => faults.extend(self::faults(own, inner, &format!("{at}.{name}"), root)),
-                None => faults.push(format!("{at}.{name} is unknown")),
-            }
-        }
-    }
-    if let Some(list) = value.as_array() {
-        let least = schema["minItems"].as_u64().unwrap_or(0);
-        if (list.len() as u64) < least {
-            faults.push(format!("{at}: too few"));
-        }
-        for (i, inner) in list.iter().enumerate() {
-            faults.extend(self::faults(
-                &schema["items"],
-                inner,
-                &format!("{at}[{i}]"),
-                root,
-            ));
-        }
-    }
-    faults
 }
 
 #[test]

@@ -163,38 +163,40 @@ fn a_table_is_written_and_followed_by_whoever_is_given_it() {
     assert!(text(tuned.stdout).starts_with(&format!("{file}: ")));
     let table = fs::read_to_string(&path).unwrap();
     assert!(table.contains("meanwhile "), "how noisy it was: {table}");
-    let explained = rankfold("explain barrier --ranks 2")
-        .env("RANKFOLD_TUNING", file)
-        .output()
-        .unwrap();
-    let explained = text(explained.stdout);
+    let (_, explained, _) = with_table(file, "explain barrier --ranks 2");
     assert!(
         explained.contains("measured at 0 B on 2 ranks"),
         "{explained}"
     );
+    assert_benches_follow();
+}
 
+/// Runs the tool with a tuning table; returns its exit code, its output and its errors.
+fn with_table(table: &str, line: &str) -> (Option<i32>, String, String) {
+    let output = rankfold(line)
+        .env("RANKFOLD_TUNING", table)
+        .output()
+        .unwrap();
+    (
+        output.status.code(),
+        text(output.stdout),
+        text(output.stderr),
+    )
+}
+
+/// Checks what a benchmark does with a table of this version, with one of another, and without the file.
+fn assert_benches_follow() {
     let bench = "bench all_reduce --ranks 4 --sizes 8 --passes 1 --iterations 1 --format json";
-    let chosen = |table: &str| {
-        let output = rankfold(bench)
-            .env("RANKFOLD_TUNING", table)
-            .output()
-            .unwrap();
-        (
-            output.status.code(),
-            text(output.stdout),
-            text(output.stderr),
-        )
-    };
-    let (_, run, errors) = chosen("tuned.txt");
+    let (_, run, errors) = with_table("tuned.txt", bench);
     assert!(run.contains(r#""chosen": "binomial""#), "{run}{errors}");
-    let (code, _, errors) = chosen("foreign.txt");
+    let (code, _, errors) = with_table("foreign.txt", bench);
     let says = "RANKFOLD_TUNING: the tuning table is of another version of rankfold: it was written by 0.0.0, and this is";
     assert!(code == Some(2) && errors.contains(says), "{errors}");
     assert!(
         errors.contains("measure this one with `rankfold tune`; or unset RANKFOLD_TUNING"),
         "{errors}"
     );
-    let (code, _, errors) = chosen("no-such-file.txt");
+    let (code, _, errors) = with_table("no-such-file.txt", bench);
     assert!(
         code == Some(2) && errors.contains("cannot read no-such-file.txt"),
         "{errors}"

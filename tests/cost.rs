@@ -100,7 +100,14 @@ fn segmented(p: usize, n: usize, k: usize) -> Vec<Case> {
     cases.into_iter().flatten().collect()
 }
 
+/// Algorithms whose partners are those of a hypercube.
 fn cubes(p: usize, n: usize) -> Vec<Case> {
+    let mut cases = halvings(p, n);
+    cases.extend(hybrids(p, n));
+    cases
+}
+
+fn halvings(p: usize, n: usize) -> Vec<Case> {
     let far = Halving::new(p.ilog2(), n, Bisection::Far)
         .for_blocks_of(p)
         .proxied(p, HandOut::Block);
@@ -112,7 +119,7 @@ fn cubes(p: usize, n: usize) -> Vec<Case> {
     let near = halving_reduce_scatter(p, n);
     let near_form = cost::halving_reduce_scatter(p, n);
     let far_form = cost::far_halving_reduce_scatter(p, n);
-    let mut cases = vec![
+    vec![
         case(
             "simple exchange",
             simple_exchange(p, n),
@@ -129,58 +136,74 @@ fn cubes(p: usize, n: usize) -> Vec<Case> {
         case("near back", near.reversed(), gather, near_form.reversed()),
         case("far", far.clone(), part, far_form.clone()),
         case("far back", far.reversed(), gather, far_form.reversed()),
-    ];
-    for s in 0..=p.ilog2() {
+    ]
+}
+
+/// The hybrid with every number of stages.
+fn hybrids(p: usize, n: usize) -> impl Iterator<Item = Case> {
+    (0..=p.ilog2()).map(move |s| {
         let form = cost::hybrid_all_reduce(p, n, s);
-        cases.push(case(
-            format!("hybrid {s}"),
-            hybrid_all_reduce(p, n, s),
-            all,
-            form,
-        ));
-    }
+        let name = format!("hybrid {s}");
+        case(name, hybrid_all_reduce(p, n, s), Goal::all_reduce(n), form)
+    })
+}
+
+/// The other algorithms, and a tree that is rooted elsewhere.
+fn others(p: usize, n: usize) -> Vec<Case> {
+    let mut cases = rings(p, n);
+    cases.extend(gathers(p, n));
+    cases.extend(exchanges(p, n));
+    cases.extend(shifts(p, n));
+    cases.push(turned(p, n));
     cases
 }
 
-fn blocks(p: usize, n: usize) -> Vec<Case> {
+fn rings(p: usize, n: usize) -> Vec<Case> {
     let ring = RingReduceScatter::new(p, n);
-    let ring_form = cost::ring_reduce_scatter(p, n);
-    let gather = BinomialGather::new(p, n);
-    let gather_form = cost::binomial_gather(p, n);
-    let scatter = gather.clone().reversed();
-    let root = p / 3;
+    let form = cost::ring_reduce_scatter(p, n);
+    let back = ring.clone().reversed();
     vec![
-        case(
-            "ring",
-            ring.clone(),
-            Goal::reduce_scatter(n),
-            ring_form.clone(),
-        ),
+        case("ring", ring.clone(), Goal::reduce_scatter(n), form.clone()),
         case(
             "ring back",
-            ring.clone().reversed(),
+            back.clone(),
             Goal::all_gather(n),
-            ring_form.clone().reversed(),
+            form.reversed(),
         ),
         case(
             "ring twice",
-            ring.clone().then(ring.clone().reversed()),
+            ring.then(back),
             Goal::all_reduce(n),
             cost::ring_all_reduce(p, n),
         ),
-        case("gather", gather, Goal::gather(0, n), gather_form.clone()),
+    ]
+}
+
+fn gathers(p: usize, n: usize) -> Vec<Case> {
+    let gather = BinomialGather::new(p, n);
+    let form = cost::binomial_gather(p, n);
+    let scatter = gather.clone().reversed();
+    let ring_back = RingReduceScatter::new(p, n).reversed();
+    let ring_back_form = cost::ring_reduce_scatter(p, n).reversed();
+    vec![
+        case("gather", gather, Goal::gather(0, n), form.clone()),
         case(
             "scatter",
             scatter.clone(),
             Goal::scatter(0, n),
-            gather_form.clone().reversed(),
+            form.clone().reversed(),
         ),
         case(
             "scatter, ring",
-            scatter.clone().then(ring.clone().reversed()),
+            scatter.then(ring_back),
             Goal::broadcast(0, n),
-            gather_form.reversed().then(ring_form.reversed()),
+            form.reversed().then(ring_back_form),
         ),
+    ]
+}
+
+fn exchanges(p: usize, n: usize) -> Vec<Case> {
+    vec![
         case(
             "bruck",
             BruckAllGather::new(p, n),
@@ -199,6 +222,13 @@ fn blocks(p: usize, n: usize) -> Vec<Case> {
             Goal::all_to_all(n),
             cost::bruck_all_to_all(p, n),
         ),
+    ]
+}
+
+/// The hypercube from a root, then what is shifted around the ranks.
+fn shifts(p: usize, n: usize) -> Vec<Case> {
+    let root = p / 3;
+    vec![
         case(
             "hypercube",
             FoldAlong::new(CubeTo::new(p, root), n).reversed(),
@@ -223,13 +253,16 @@ fn blocks(p: usize, n: usize) -> Vec<Case> {
             Goal::barrier(),
             cost::dissemination(p),
         ),
-        case(
-            "turned",
-            FoldAlong::new(Topology::chain(p).single_port(), n).rooted(root),
-            Goal::reduce(root, n),
-            cost::whole(&Topology::chain(p), n, TreeUse::Reduce).rooted(root),
-        ),
     ]
+}
+
+/// A tree whose root is another rank than that of its family.
+fn turned(p: usize, n: usize) -> Case {
+    let root = p / 3;
+    let chain = Topology::chain(p);
+    let form = cost::whole(&chain, n, TreeUse::Reduce).rooted(root);
+    let schedule = FoldAlong::new(chain.single_port(), n).rooted(root);
+    case("turned", schedule, Goal::reduce(root, n), form)
 }
 
 /// Scatter and all-gather, by far halving backwards for powers of two.
@@ -255,7 +288,7 @@ fn everything(p: usize, n: usize) -> Vec<Case> {
     all.extend(whole(Topology::k_tree(p, 2).rooted(p / 2), n));
     all.extend(segmented(p, n, 3));
     all.extend(cubes(p, n));
-    all.extend(blocks(p, n));
+    all.extend(others(p, n));
     all.extend(long_broadcast(p, n));
     all
 }

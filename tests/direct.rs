@@ -50,6 +50,20 @@ fn assert_each<T: PartialEq + std::fmt::Debug>(got: &[T], want: impl Fn(usize) -
 
 /// Runs all collectives that fold, with vectors that begin `shift` elements into their memory.
 fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
+    all_reduce_both_ways(comm, n, shift)?;
+    reduce_both_ways(comm, n, root, shift)?;
+
+    let (me, ranks) = (comm.rank(), comm.size());
+    let block = span::block(n, ranks, me);
+    let mut own = vec![(9, 9); block.len()];
+    comm.using(Direct)
+        .reduce_scatter(&vector(me, n), &mut own, Compose)?;
+    assert_each(&own, |i| composed(ranks, block.start + i));
+    Ok(())
+}
+
+/// Runs an all-reduce in place, and one that is in place on some ranks only.
+fn all_reduce_both_ways(comm: &Comm, n: usize, shift: usize) -> Result<()> {
     let (me, ranks) = (comm.rank(), comm.size());
     let room = || vec![(9, 9); n + shift];
     let mine = vector(me, n);
@@ -71,6 +85,13 @@ fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
     }
     assert_each(&out[shift..], |i| composed(ranks, i));
     assert_eq!(mine, vector(me, n));
+    Ok(())
+}
+
+/// Runs a reduce in place, and one into another vector on the root and some other ranks.
+fn reduce_both_ways(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
+    let (me, ranks) = (comm.rank(), comm.size());
+    let mine = vector(me, n);
 
     let mut v = mine.clone();
     comm.using(Direct).reduce(root, &mut v, Compose)?;
@@ -80,7 +101,7 @@ fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
     }
 
     // The others cannot tell which of the two the root calls.
-    let mut out = room();
+    let mut out = vec![(9, 9); n + shift];
     let mut v = mine.clone();
     match me == root || me % 2 == 0 {
         true => comm
@@ -93,12 +114,6 @@ fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
         true => assert_each(&out[shift..], |i| composed(ranks, i)),
         false => assert_each(&out, |_| (9, 9)),
     }
-
-    let block = span::block(n, ranks, me);
-    let mut own = vec![(9, 9); block.len()];
-    comm.using(Direct)
-        .reduce_scatter(&mine, &mut own, Compose)?;
-    assert_each(&own, |i| composed(ranks, block.start + i));
     Ok(())
 }
 

@@ -1,6 +1,6 @@
 //! How reports name communicators.
 
-use rankfold::{Cartesian, Comm, Result, World, WorldError};
+use rankfold::{Cartesian, Comm, Report, Result, World, WorldError};
 
 /// The place of a call in this file, as it prints.
 macro_rules! at {
@@ -49,50 +49,36 @@ fn what_goes_on_in_the_world_alone_names_no_communicator() {
     );
 }
 
-#[test]
-fn a_mismatch_and_each_error_name_the_communicator_and_its_parents() {
-    let report = World::new(4).run_each(|comm| {
+/// Runs a broadcast on grids of the halves of a world of 4, in which rank 3 calls a barrier instead.
+fn mismatch_on_a_grid() -> Report<()> {
+    World::new(4).run_each(|comm| {
         let part = comm.split(comm.rank() as u32 % 2, 0)?;
         let grid = Cartesian::new(&part, &[2, 1], &[false, false])?;
         match comm.rank() {
             3 => grid.barrier(),
             _ => grid.broadcast(0, &mut [1]),
         }
-    });
+    })
+}
+
+#[test]
+fn a_mismatch_and_each_error_name_the_communicator_and_its_parents() {
+    let report = mismatch_on_a_grid();
     let start = "cartesian 2x1 of (split colour 1 of world at ";
     let found = report.mismatch.as_ref().unwrap();
     assert!(found.comm.as_ref().unwrap().starts_with(start), "{found}");
-    assert!(
-        found
-            .to_string()
-            .contains(&format!("collective calls on {start}")),
-        "{found}"
-    );
+    let calls = format!("collective calls on {start}");
+    assert!(found.to_string().contains(&calls), "{found}");
     let error = report.outcomes[3].error().unwrap().to_string();
     assert!(
         error.starts_with("barrier at ") && error.contains(&format!(" on {start}")),
         "{error}"
     );
     let recent = report.recent();
-    assert!(
-        recent[3]
-            .last()
-            .unwrap()
-            .comm
-            .as_ref()
-            .unwrap()
-            .starts_with(start)
-    );
+    let last = |rank: usize| recent[rank].last().unwrap().comm.as_ref().unwrap();
+    assert!(last(3).starts_with(start));
     assert_eq!(recent[3].first().unwrap().comm, None, "split, on the world");
-    assert!(
-        recent[2]
-            .last()
-            .unwrap()
-            .comm
-            .as_ref()
-            .unwrap()
-            .starts_with("cartesian 2x1 of (split colour 0")
-    );
+    assert!(last(2).starts_with("cartesian 2x1 of (split colour 0"));
     let text = report.to_string();
     assert!(text.contains(&format!(" on {start}")), "{text}");
 }

@@ -168,53 +168,62 @@ fn every_rank_gets_its_block_of_every_other_rank() {
 fn reductions_and_prefixes_are_those_of_a_loop_over_the_ranks() {
     programs(|me, size| {
         for form in FORMS {
-            let mine = block(me, 0, 4);
-            let sum = |ranks: std::ops::Range<usize>| -> Vec<i64> {
-                (0..4)
-                    .map(|i| ranks.clone().map(|from| element(from, 0, i)).sum())
-                    .collect()
-            };
-            let mut result = vec![-1i64; 4];
-            form!(form, MPI_Allreduce MPI_Iallreduce MPI_Allreduce_init(
-                at(&mine), to(&mut result), 4, MPI_INT64_T, MPI_SUM));
-            assert_eq!(result, sum(0..size), "{form:?}");
-            form!(form, MPI_Scan MPI_Iscan MPI_Scan_init(at(&mine), to(&mut result), 4, MPI_INT64_T, MPI_SUM));
-            assert_eq!(result, sum(0..me + 1), "{form:?}");
-            result.fill(-1);
-            form!(form, MPI_Exscan MPI_Iexscan MPI_Exscan_init(at(&mine), to(&mut result), 4, MPI_INT64_T, MPI_SUM));
-            assert_eq!(
-                result,
-                if me == 0 { vec![-1; 4] } else { sum(0..me) },
-                "{form:?}"
-            );
-            result.fill(-1);
-            let root = size - 1;
-            form!(form, MPI_Reduce MPI_Ireduce MPI_Reduce_init(
-                at(&mine), to(&mut result), 4, MPI_INT64_T, MPI_SUM, root as c_int));
-            assert_eq!(
-                result,
-                if me == root {
-                    sum(0..size)
-                } else {
-                    vec![-1; 4]
-                },
-                "{form:?}"
-            );
-            let blocks: Vec<i64> = (0..size).flat_map(|to| block(me, to, 2)).collect();
-            let expected: Vec<i64> = (0..2)
-                .map(|i| (0..size).map(|from| element(from, me, i)).sum())
-                .collect();
-            let mut part = vec![0i64; 2];
-            form!(form, MPI_Reduce_scatter_block MPI_Ireduce_scatter_block MPI_Reduce_scatter_block_init(
-                at(&blocks), to(&mut part), 2, MPI_INT64_T, MPI_SUM));
-            assert_eq!(part, expected, "{form:?}");
-            let counts = vec![2; size];
-            part.fill(0);
-            form!(form, MPI_Reduce_scatter MPI_Ireduce_scatter MPI_Reduce_scatter_init(
-                at(&blocks), to(&mut part), counts.as_ptr(), MPI_INT64_T, MPI_SUM));
-            assert_eq!(part, expected, "{form:?}");
+            check_totals(me, size, form);
+            check_reduce(me, size, form);
+            check_reduce_scatter(me, size, form);
         }
     });
+}
+
+/// The sums of the first four elements that these ranks have for rank 0.
+fn sums(ranks: std::ops::Range<usize>) -> Vec<i64> {
+    (0..4)
+        .map(|i| ranks.clone().map(|from| element(from, 0, i)).sum())
+        .collect()
+}
+
+/// Totals, which every rank gets, and prefixes.
+fn check_totals(me: usize, size: usize, form: Form) {
+    let mine = block(me, 0, 4);
+    let mut result = vec![-1i64; 4];
+    form!(form, MPI_Allreduce MPI_Iallreduce MPI_Allreduce_init(
+        at(&mine), to(&mut result), 4, MPI_INT64_T, MPI_SUM));
+    assert_eq!(result, sums(0..size), "{form:?}");
+    form!(form, MPI_Scan MPI_Iscan MPI_Scan_init(at(&mine), to(&mut result), 4, MPI_INT64_T, MPI_SUM));
+    assert_eq!(result, sums(0..me + 1), "{form:?}");
+    result.fill(-1);
+    form!(form, MPI_Exscan MPI_Iexscan MPI_Exscan_init(at(&mine), to(&mut result), 4, MPI_INT64_T, MPI_SUM));
+    let untouched = vec![-1; 4];
+    let expected = if me == 0 { untouched } else { sums(0..me) };
+    assert_eq!(result, expected, "{form:?}");
+}
+
+/// Sums that a root gets.
+fn check_reduce(me: usize, size: usize, form: Form) {
+    let (mine, root) = (block(me, 0, 4), size - 1);
+    let mut result = vec![-1i64; 4];
+    form!(form, MPI_Reduce MPI_Ireduce MPI_Reduce_init(
+        at(&mine), to(&mut result), 4, MPI_INT64_T, MPI_SUM, root as c_int));
+    let untouched = vec![-1; 4];
+    let expected = if me == root { sums(0..size) } else { untouched };
+    assert_eq!(result, expected, "{form:?}");
+}
+
+/// Sums of which each rank gets its block.
+fn check_reduce_scatter(me: usize, size: usize, form: Form) {
+    let blocks: Vec<i64> = (0..size).flat_map(|to| block(me, to, 2)).collect();
+    let expected: Vec<i64> = (0..2)
+        .map(|i| (0..size).map(|from| element(from, me, i)).sum())
+        .collect();
+    let mut part = vec![0i64; 2];
+    form!(form, MPI_Reduce_scatter_block MPI_Ireduce_scatter_block MPI_Reduce_scatter_block_init(
+        at(&blocks), to(&mut part), 2, MPI_INT64_T, MPI_SUM));
+    assert_eq!(part, expected, "{form:?}");
+    let counts = vec![2; size];
+    part.fill(0);
+    form!(form, MPI_Reduce_scatter MPI_Ireduce_scatter MPI_Reduce_scatter_init(
+        at(&blocks), to(&mut part), counts.as_ptr(), MPI_INT64_T, MPI_SUM));
+    assert_eq!(part, expected, "{form:?}");
 }
 
 /// Multiplies matrices of two rows, which does not commute.
@@ -274,52 +283,33 @@ fn an_operator_of_the_program_is_applied_in_rank_order() {
     });
 }
 
+/// Returns the all-reduce of one element of this datatype, into an element that was all zeros.
+fn all_reduced<T: Copy + Default>(own: T, datatype: MPI_Datatype, op: MPI_Op) -> T {
+    let (own, mut result) = ([own], [T::default()]);
+    ok!(MPI_Allreduce(
+        at(&own),
+        to(&mut result),
+        1,
+        datatype,
+        op,
+        MPI_COMM_WORLD
+    ));
+    result[0]
+}
+
 #[test]
 fn predefined_operators_are_on_the_datatypes_that_the_standard_lists() {
     try_program(Program::new(3), |me, _| {
         ok!(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
         let rank = me as i32;
-        let mut pair = [(0i32, 0i32)];
-        ok!(MPI_Allreduce(
-            at(&[(5 - rank % 2, rank)]),
-            to(&mut pair),
-            1,
-            MPI_2INT,
-            MPI_MINLOC,
-            MPI_COMM_WORLD
-        ));
-        assert_eq!(pair, [(4, 1)]);
-        let mut double = [[0u64; 2]];
-        let value = [[(me as f64).to_bits(), rank as u64]];
-        ok!(MPI_Allreduce(
-            at(&value),
-            to(&mut double),
-            1,
-            MPI_DOUBLE_INT,
-            MPI_MAXLOC,
-            MPI_COMM_WORLD
-        ));
-        assert_eq!(double[0][0], 2f64.to_bits());
-        let mut complex = [0f64; 2];
-        ok!(MPI_Allreduce(
-            at(&[0f64, 1.0]),
-            to(&mut complex),
-            1,
-            MPI_C_DOUBLE_COMPLEX,
-            MPI_PROD,
-            MPI_COMM_WORLD
-        ));
+        let pair = all_reduced((5 - rank % 2, rank), MPI_2INT, MPI_MINLOC);
+        assert_eq!(pair, (4, 1));
+        let value = [(me as f64).to_bits(), rank as u64];
+        let double = all_reduced(value, MPI_DOUBLE_INT, MPI_MAXLOC);
+        assert_eq!(double[0], 2f64.to_bits());
+        let complex = all_reduced([0f64, 1.0], MPI_C_DOUBLE_COMPLEX, MPI_PROD);
         assert_eq!(complex, [0.0, -1.0]);
-        let mut logical = [false];
-        ok!(MPI_Allreduce(
-            at(&[me == 1]),
-            to(&mut logical),
-            1,
-            MPI_C_BOOL,
-            MPI_LOR,
-            MPI_COMM_WORLD
-        ));
-        assert_eq!(logical, [true]);
+        assert!(all_reduced(me == 1, MPI_C_BOOL, MPI_LOR));
         // SAFETY: the buffers are of one element.
         let wrong = unsafe {
             MPI_Allreduce(
@@ -338,35 +328,7 @@ fn predefined_operators_are_on_the_datatypes_that_the_standard_lists() {
 
 #[test]
 fn what_is_in_place_stays_there_and_one_buffer_for_both_is_refused() {
-    programs(|me, size| {
-        let mut all = vec![0i64; size];
-        all[me] = element(me, 0, 0);
-        ok!(MPI_Allgather(
-            MPI_IN_PLACE,
-            0,
-            MPI_DATATYPE_NULL,
-            to(&mut all),
-            1,
-            MPI_INT64_T,
-            MPI_COMM_WORLD
-        ));
-        assert_eq!(
-            all,
-            (0..size)
-                .map(|from| element(from, 0, 0))
-                .collect::<Vec<_>>()
-        );
-        let mut sum = [me as i64];
-        ok!(MPI_Allreduce(
-            MPI_IN_PLACE,
-            to(&mut sum),
-            1,
-            MPI_INT64_T,
-            MPI_SUM,
-            MPI_COMM_WORLD
-        ));
-        assert_eq!(sum, [(size * (size - 1) / 2) as i64]);
-    });
+    programs(gather_and_reduce_in_place);
     let said = failure(2, |_, _| {
         let mut data = [1i64];
         ok!(MPI_Allreduce(
@@ -382,6 +344,32 @@ fn what_is_in_place_stays_there_and_one_buffer_for_both_is_refused() {
         said.contains("MPI_ERR_BUFFER") && said.contains("pass MPI_IN_PLACE"),
         "{said}"
     );
+}
+
+fn gather_and_reduce_in_place(me: usize, size: usize) {
+    let mut all = vec![0i64; size];
+    all[me] = element(me, 0, 0);
+    ok!(MPI_Allgather(
+        MPI_IN_PLACE,
+        0,
+        MPI_DATATYPE_NULL,
+        to(&mut all),
+        1,
+        MPI_INT64_T,
+        MPI_COMM_WORLD
+    ));
+    let expected: Vec<i64> = (0..size).map(|from| element(from, 0, 0)).collect();
+    assert_eq!(all, expected);
+    let mut sum = [me as i64];
+    ok!(MPI_Allreduce(
+        MPI_IN_PLACE,
+        to(&mut sum),
+        1,
+        MPI_INT64_T,
+        MPI_SUM,
+        MPI_COMM_WORLD
+    ));
+    assert_eq!(sum, [(size * (size - 1) / 2) as i64]);
 }
 
 #[test]

@@ -18,6 +18,20 @@ fn size_and_rank(comm: MPI_Comm) -> (c_int, c_int) {
     (size, rank)
 }
 
+/// The sum of what the ranks of a communicator give.
+fn sum_over(comm: MPI_Comm, own: i64) -> i64 {
+    let mut sum = [0i64];
+    ok!(MPI_Allreduce(
+        at(&[own]),
+        to(&mut sum),
+        1,
+        MPI_INT64_T,
+        MPI_SUM,
+        comm
+    ));
+    sum[0]
+}
+
 #[test]
 fn split_groups_ranks_by_color_and_orders_them_by_key() {
     programs(|me, size| {
@@ -27,12 +41,8 @@ fn split_groups_ranks_by_color_and_orders_them_by_key() {
         } else {
             (me % 2) as c_int
         };
-        ok!(MPI_Comm_split(
-            MPI_COMM_WORLD,
-            color,
-            -(me as c_int),
-            &mut half
-        ));
+        let key = -(me as c_int);
+        ok!(MPI_Comm_split(MPI_COMM_WORLD, color, key, &mut half));
         if color == MPI_UNDEFINED {
             assert_eq!(half, MPI_COMM_NULL);
             return;
@@ -47,118 +57,117 @@ fn split_groups_ranks_by_color_and_orders_them_by_key() {
             size_and_rank(half),
             (members.len() as c_int, place as c_int)
         );
-        let mut sum = [0i64];
-        ok!(MPI_Allreduce(
-            at(&[me as i64]),
-            to(&mut sum),
-            1,
-            MPI_INT64_T,
-            MPI_SUM,
-            half
-        ));
-        assert_eq!(sum[0], members.iter().sum::<usize>() as i64);
+        let expected = members.iter().sum::<usize>() as i64;
+        assert_eq!(sum_over(half, me as i64), expected);
         ok!(MPI_Comm_free(&mut half));
         assert_eq!(half, MPI_COMM_NULL);
     });
 }
 
+/// The group of the world, that of its even ranks, the rest, and the union of these two.
+fn world_even_rest_both(size: usize) -> [MPI_Group; 4] {
+    let [mut world, mut even, mut rest, mut both] = [MPI_GROUP_NULL; 4];
+    ok!(MPI_Comm_group(MPI_COMM_WORLD, &mut world));
+    let ranks: Vec<c_int> = (0..size as c_int).step_by(2).collect();
+    let number = ranks.len() as c_int;
+    ok!(MPI_Group_incl(world, number, ranks.as_ptr(), &mut even));
+    ok!(MPI_Group_difference(world, even, &mut rest));
+    ok!(MPI_Group_union(even, rest, &mut both));
+    [world, even, rest, both]
+}
+
+/// Checks this rank's place in the group of the even ranks, and the communicator of that group.
+fn check_even(me: usize, size: usize, world: MPI_Group, even: MPI_Group) {
+    let is_even = me.is_multiple_of(2);
+    let (mut place, mut comm) = (0, MPI_COMM_NULL);
+    ok!(MPI_Group_rank(even, &mut place));
+    let half = (me / 2) as c_int;
+    assert_eq!(place, if is_even { half } else { MPI_UNDEFINED });
+    if is_even {
+        ok!(MPI_Comm_create_group(MPI_COMM_WORLD, even, 7, &mut comm));
+        assert_eq!(size_and_rank(comm), (size.div_ceil(2) as c_int, place));
+        ok!(MPI_Barrier(comm));
+        ok!(MPI_Comm_free(&mut comm));
+    }
+    let (here, mut there) = (me as c_int, [0]);
+    let into = there.as_mut_ptr();
+    ok!(MPI_Group_translate_ranks(world, 1, &here, even, into));
+    assert_eq!(there, [place]);
+}
+
 #[test]
 fn groups_combine_as_sets_and_make_communicators_of_their_members_alone() {
     programs(|me, size| {
-        let (mut world, mut even, mut rest, mut both) = (
-            MPI_GROUP_NULL,
-            MPI_GROUP_NULL,
-            MPI_GROUP_NULL,
-            MPI_GROUP_NULL,
-        );
-        ok!(MPI_Comm_group(MPI_COMM_WORLD, &mut world));
-        let ranks: Vec<c_int> = (0..size as c_int).step_by(2).collect();
-        ok!(MPI_Group_incl(
-            world,
-            ranks.len() as c_int,
-            ranks.as_ptr(),
-            &mut even
-        ));
-        ok!(MPI_Group_difference(world, even, &mut rest));
-        ok!(MPI_Group_union(even, rest, &mut both));
+        let mut groups = world_even_rest_both(size);
+        let [world, even, _, both] = groups;
         let mut result = 0;
         ok!(MPI_Group_compare(world, both, &mut result));
         assert_eq!(result, if size <= 2 { MPI_IDENT } else { MPI_SIMILAR });
-        let (mut place, mut comm) = (0, MPI_COMM_NULL);
-        ok!(MPI_Group_rank(even, &mut place));
-        assert_eq!(
-            place,
-            if me % 2 == 0 {
-                (me / 2) as c_int
-            } else {
-                MPI_UNDEFINED
-            }
-        );
-        if me % 2 == 0 {
-            ok!(MPI_Comm_create_group(MPI_COMM_WORLD, even, 7, &mut comm));
-            assert_eq!(size_and_rank(comm), (ranks.len() as c_int, place));
-            ok!(MPI_Barrier(comm));
-            ok!(MPI_Comm_free(&mut comm));
-        }
-        let mut there = [0];
-        ok!(MPI_Group_translate_ranks(
-            world,
-            1,
-            &(me as c_int),
-            even,
-            there.as_mut_ptr()
-        ));
-        assert_eq!(there, [place]);
-        for group in [&mut world, &mut even, &mut rest, &mut both] {
+        check_even(me, size, world, even);
+        for group in &mut groups {
             ok!(MPI_Group_free(group));
             assert_eq!(*group, MPI_GROUP_NULL);
         }
     });
 }
 
+/// A grid of all ranks that is periodic in its first dimension only, and its dimensions.
+fn grid_of(size: usize) -> (MPI_Comm, [c_int; 2]) {
+    let (mut dims, mut grid) = ([0, 0], MPI_COMM_NULL);
+    ok!(MPI_Dims_create(size as c_int, 2, dims.as_mut_ptr()));
+    assert_eq!(
+        (dims[0] * dims[1], dims[0] >= dims[1]),
+        (size as c_int, true)
+    );
+    let periods = [1, 0];
+    ok!(MPI_Cart_create(
+        MPI_COMM_WORLD,
+        2,
+        dims.as_ptr(),
+        periods.as_ptr(),
+        0,
+        &mut grid
+    ));
+    (grid, dims)
+}
+
+/// The ranks before and after this one in a dimension of a grid.
+fn shifted(grid: MPI_Comm, dimension: c_int) -> (c_int, c_int) {
+    let (mut before, mut after) = (0, 0);
+    ok!(MPI_Cart_shift(grid, dimension, 1, &mut before, &mut after));
+    (before, after)
+}
+
+/// Gathers the rank of each neighbour into `got`.
+fn gather_neighbours(comm: MPI_Comm, me: usize, got: &mut [i32]) {
+    let own = [me as i32];
+    let into = to(got);
+    ok!(MPI_Neighbor_allgather(
+        at(&own),
+        1,
+        MPI_INT,
+        into,
+        1,
+        MPI_INT,
+        comm
+    ));
+}
+
 #[test]
 fn a_periodic_grid_shifts_and_its_neighbours_exchange() {
     programs(|me, size| {
-        let (mut dims, mut grid) = ([0, 0], MPI_COMM_NULL);
-        ok!(MPI_Dims_create(size as c_int, 2, dims.as_mut_ptr()));
-        assert_eq!(
-            (dims[0] * dims[1], dims[0] >= dims[1]),
-            (size as c_int, true)
-        );
-        ok!(MPI_Cart_create(
-            MPI_COMM_WORLD,
-            2,
-            dims.as_ptr(),
-            [1, 0].as_ptr(),
-            0,
-            &mut grid
-        ));
+        let (mut grid, dims) = grid_of(size);
         let mut coords = [0; 2];
         ok!(MPI_Cart_coords(grid, me as c_int, 2, coords.as_mut_ptr()));
         assert_eq!(coords[0] * dims[1] + coords[1], me as c_int);
-        let (mut up, mut down) = (0, 0);
-        ok!(MPI_Cart_shift(grid, 0, 1, &mut up, &mut down));
+        let (up, down) = shifted(grid, 0);
         assert_eq!(down, (coords[0] + 1) % dims[0] * dims[1] + coords[1]);
-        let (mut left, mut right) = (0, 0);
-        ok!(MPI_Cart_shift(grid, 1, 1, &mut left, &mut right));
-        assert_eq!(
-            left,
-            if coords[1] == 0 {
-                MPI_PROC_NULL
-            } else {
-                me as c_int - 1
-            }
-        );
+        let (left, right) = shifted(grid, 1);
+        let is_first = coords[1] == 0;
+        let before = me as c_int - 1;
+        assert_eq!(left, if is_first { MPI_PROC_NULL } else { before });
         let mut got = [-1i32; 4];
-        ok!(MPI_Neighbor_allgather(
-            at(&[me as i32]),
-            1,
-            MPI_INT,
-            to(&mut got),
-            1,
-            MPI_INT,
-            grid
-        ));
+        gather_neighbours(grid, me, &mut got);
         let expected =
             [up, down, left, right].map(|rank| if rank == MPI_PROC_NULL { -1 } else { rank });
         assert_eq!(got, expected);
@@ -170,29 +179,35 @@ fn a_periodic_grid_shifts_and_its_neighbours_exchange() {
     });
 }
 
+/// A graph of two edges from each rank, to these ranks, which rank 0 alone gives.
+fn graph_given_by_rank_0(me: usize, size: usize, to_ranks: &[c_int]) -> MPI_Comm {
+    let n = if me == 0 { size as c_int } else { 0 };
+    let sources: Vec<c_int> = (0..size as c_int).collect();
+    let degrees = vec![2; size];
+    let mut graph = MPI_COMM_NULL;
+    ok!(MPI_Dist_graph_create(
+        MPI_COMM_WORLD,
+        n,
+        sources.as_ptr(),
+        degrees.as_ptr(),
+        to_ranks.as_ptr(),
+        MPI_UNWEIGHTED,
+        MPI_INFO_NULL,
+        0,
+        &mut graph
+    ));
+    graph
+}
+
 #[test]
 fn a_distributed_graph_is_the_same_from_edges_that_any_rank_gives() {
     programs(|me, size| {
-        // All edges are given by rank 0: i -> 2 i mod size and i -> i + 1 mod size.
-        let n = if me == 0 { size as c_int } else { 0 };
-        let sources: Vec<c_int> = (0..size as c_int).collect();
-        let degrees = vec![2; size];
+        // The edges are i -> 2 i mod size and i -> i + 1 mod size.
         let to_ranks: Vec<c_int> = (0..size)
             .flat_map(|from| [2 * from % size, (from + 1) % size])
             .map(|rank| rank as c_int)
             .collect();
-        let mut graph = MPI_COMM_NULL;
-        ok!(MPI_Dist_graph_create(
-            MPI_COMM_WORLD,
-            n,
-            sources.as_ptr(),
-            degrees.as_ptr(),
-            to_ranks.as_ptr(),
-            MPI_UNWEIGHTED,
-            MPI_INFO_NULL,
-            0,
-            &mut graph
-        ));
+        let mut graph = graph_given_by_rank_0(me, size, &to_ranks);
         let (mut incoming, mut outgoing, mut weighted) = (0, 0, -1);
         ok!(MPI_Dist_graph_neighbors_count(
             graph,
@@ -206,15 +221,7 @@ fn a_distributed_graph_is_the_same_from_edges_that_any_rank_gives() {
             .collect();
         assert_eq!((incoming as usize, outgoing, weighted), (from.len(), 2, 0));
         let mut got = vec![-1i32; from.len()];
-        ok!(MPI_Neighbor_allgather(
-            at(&[me as i32]),
-            1,
-            MPI_INT,
-            to(&mut got),
-            1,
-            MPI_INT,
-            graph
-        ));
+        gather_neighbours(graph, me, &mut got);
         assert_eq!(got, from);
         ok!(MPI_Comm_free(&mut graph));
     });
@@ -245,18 +252,15 @@ unsafe extern "C" fn delete(_: MPI_Comm, _: c_int, _: *mut c_void, _: *mut c_voi
     MPI_SUCCESS
 }
 
+fn attribute(comm: MPI_Comm, key: c_int) -> Option<usize> {
+    let (mut value, mut there): (*mut c_void, c_int) = (ptr::null_mut(), 0);
+    let into = (&raw mut value).cast();
+    ok!(MPI_Comm_get_attr(comm, key, into, &mut there));
+    (there != 0).then(|| value.addr())
+}
+
 #[test]
 fn attributes_are_copied_by_dup_and_deleted_with_their_communicator() {
-    let value_of = |comm, key| {
-        let (mut value, mut there): (*mut c_void, c_int) = (ptr::null_mut(), 0);
-        ok!(MPI_Comm_get_attr(
-            comm,
-            key,
-            (&raw mut value).cast(),
-            &mut there
-        ));
-        (there != 0).then(|| value.addr())
-    };
     try_program(Program::new(4), move |me, _| {
         let (mut key, mut other) = (MPI_KEYVAL_INVALID, MPI_COMM_NULL);
         ok!(MPI_Comm_create_keyval(
@@ -265,29 +269,22 @@ fn attributes_are_copied_by_dup_and_deleted_with_their_communicator() {
             &mut key,
             ptr::null_mut()
         ));
-        assert_eq!(value_of(MPI_COMM_WORLD, key), None);
+        assert_eq!(attribute(MPI_COMM_WORLD, key), None);
         ok!(MPI_Comm_set_attr(
             MPI_COMM_WORLD,
             key,
             ptr::without_provenance_mut(10 + me)
         ));
         ok!(MPI_Comm_dup(MPI_COMM_WORLD, &mut other));
-        assert_eq!(
-            (value_of(MPI_COMM_WORLD, key), value_of(other, key)),
-            (Some(10 + me), Some(11 + me))
-        );
+        let values = (attribute(MPI_COMM_WORLD, key), attribute(other, key));
+        assert_eq!(values, (Some(10 + me), Some(11 + me)));
         ok!(MPI_Comm_free(&mut other));
         ok!(MPI_Comm_delete_attr(MPI_COMM_WORLD, key));
         ok!(MPI_Comm_free_keyval(&mut key));
     })
     .unwrap();
-    assert_eq!(
-        (
-            COPIED.load(Ordering::Relaxed),
-            DELETED.load(Ordering::Relaxed)
-        ),
-        (4, 8)
-    );
+    let called = [&COPIED, &DELETED].map(|number| number.load(Ordering::Relaxed));
+    assert_eq!(called, [4, 8]);
 }
 
 #[test]

@@ -186,36 +186,42 @@ fn check_told(model: &Model, seed: u64) {
     assert_eq!((first, first + true_extent), (low, high), "seed {seed}");
 }
 
-fn check_packed(model: &Model, seed: u64) {
-    const COUNT: usize = 3;
-    let extent = model.ub - model.lb;
-    let places: Vec<usize> = (0..COUNT as isize)
-        .flat_map(|nth| {
-            model
-                .bytes
-                .iter()
-                .map(move |byte| (byte + nth * extent) as usize)
-        })
-        .collect();
-    let room = places.iter().max().map_or(0, |last| last + 1);
-    let data: Vec<u8> = (0..room).map(|at| (at % 251) as u8).collect();
-    let (mut packed, mut position) = (vec![0u8; places.len()], 0);
-    let bytes = packed.len() as c_int;
+/// Packs elements of a datatype into room for `len` numbers; returns these, and the position after them.
+fn packed<T: Copy + Default>(
+    data: &[T],
+    count: c_int,
+    datatype: MPI_Datatype,
+    len: usize,
+) -> (Vec<T>, c_int) {
+    let (mut packed, mut position) = (vec![T::default(); len], 0);
+    let bytes = size_of_val(&packed[..]) as c_int;
+    let into = to(&mut packed);
     ok!(MPI_Pack(
-        at(&data),
-        3,
-        model.datatype,
-        to(&mut packed),
+        at(data),
+        count,
+        datatype,
+        into,
         bytes,
         &mut position,
         MPI_COMM_WORLD
     ));
+    (packed, position)
+}
+
+fn check_packed(model: &Model, seed: u64) {
+    const COUNT: usize = 3;
+    let extent = model.ub - model.lb;
+    let places: Vec<usize> = (0..COUNT as isize)
+        .flat_map(|nth| model.bytes.iter().map(move |byte| byte + nth * extent))
+        .map(|place| place as usize)
+        .collect();
+    let room = places.iter().max().map_or(0, |last| last + 1);
+    let data: Vec<u8> = (0..room).map(|at| (at % 251) as u8).collect();
+    let bytes = places.len() as c_int;
+    let (packed, position) = packed(&data, 3, model.datatype, places.len());
     assert_eq!(position, bytes, "seed {seed}");
-    assert_eq!(
-        packed,
-        places.iter().map(|at| data[*at]).collect::<Vec<_>>(),
-        "seed {seed}"
-    );
+    let expected: Vec<u8> = places.iter().map(|at| data[*at]).collect();
+    assert_eq!(packed, expected, "seed {seed}");
     let (mut back, mut position) = (vec![255u8; room], 0);
     ok!(MPI_Unpack(
         at(&packed),
@@ -232,11 +238,23 @@ fn check_packed(model: &Model, seed: u64) {
     assert_eq!(back, expected, "seed {seed}");
 }
 
+/// Where the elements of the part of 2 x 3 x 4 elements at (1, 2, 0) are, by the strides of the whole array.
+fn places_of_part(strides: [i32; 3]) -> Vec<i32> {
+    let mut places = Vec::new();
+    for a in 1..3 {
+        for b in 2..5 {
+            places.extend((0..4).map(|c| a * strides[0] + b * strides[1] + c * strides[2]));
+        }
+    }
+    places.sort_unstable();
+    places
+}
+
 #[test]
 fn parts_of_arrays_are_where_a_loop_finds_them() {
     try_program(Program::new(1), |_, _| {
         let array: Vec<i32> = (0..4 * 5 * 6).collect();
-        for (order, at_place) in [(MPI_ORDER_C, [30, 6, 1]), (MPI_ORDER_FORTRAN, [1, 4, 20])] {
+        for (order, strides) in [(MPI_ORDER_C, [30, 6, 1]), (MPI_ORDER_FORTRAN, [1, 4, 20])] {
             let mut part = MPI_DATATYPE_NULL;
             let (sizes, lens, starts) = ([4, 5, 6], [2, 3, 4], [1, 2, 0]);
             ok!(MPI_Type_create_subarray(
@@ -249,74 +267,52 @@ fn parts_of_arrays_are_where_a_loop_finds_them() {
                 &mut part
             ));
             ok!(MPI_Type_commit(&mut part));
-            let (mut packed, mut position) = ([0i32; 24], 0);
-            ok!(MPI_Pack(
-                at(&array),
-                1,
-                part,
-                to(&mut packed),
-                96,
-                &mut position,
-                MPI_COMM_WORLD
-            ));
-            let mut expected: Vec<i32> = Vec::new();
-            for a in 1..3 {
-                for b in 2..5 {
-                    expected.extend(
-                        (0..4).map(|c| a * at_place[0] + b * at_place[1] + c * at_place[2]),
-                    );
-                }
-            }
-            expected.sort_unstable();
-            assert_eq!(packed.to_vec(), expected);
+            let (packed, _) = packed(&array, 1, part, 24);
+            assert_eq!(packed, places_of_part(strides));
             ok!(MPI_Type_free(&mut part));
         }
     })
     .unwrap();
 }
 
+/// The part that a rank of a grid of 2 x 3 has of an array of 7 x 9 integers, cut in blocks and cyclically.
+fn part_of(rank: c_int, order: c_int, arguments: [c_int; 2]) -> MPI_Datatype {
+    let (sizes, grid) = ([7, 9], [2, 3]);
+    let kinds = [MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC];
+    let mut part = MPI_DATATYPE_NULL;
+    ok!(MPI_Type_create_darray(
+        6,
+        rank,
+        2,
+        sizes.as_ptr(),
+        kinds.as_ptr(),
+        arguments.as_ptr(),
+        grid.as_ptr(),
+        order,
+        MPI_INT,
+        &mut part
+    ));
+    ok!(MPI_Type_commit(&mut part));
+    part
+}
+
 #[test]
 fn the_parts_of_a_distributed_array_are_all_of_it_once() {
     try_program(Program::new(1), |_, _| {
-        let (sizes, grid) = ([7, 9], [2, 3]);
-        let kinds = [MPI_DISTRIBUTE_BLOCK, MPI_DISTRIBUTE_CYCLIC];
+        let array: Vec<i32> = (0..63).collect();
         for (order, arguments) in [
             (MPI_ORDER_C, [MPI_DISTRIBUTE_DFLT_DARG, 2]),
             (MPI_ORDER_FORTRAN, [5, 1]),
         ] {
             let mut seen: Vec<i32> = Vec::new();
             for rank in 0..6 {
-                let (mut part, mut size) = (MPI_DATATYPE_NULL, 0);
-                ok!(MPI_Type_create_darray(
-                    6,
-                    rank,
-                    2,
-                    sizes.as_ptr(),
-                    kinds.as_ptr(),
-                    arguments.as_ptr(),
-                    grid.as_ptr(),
-                    order,
-                    MPI_INT,
-                    &mut part
-                ));
-                ok!(MPI_Type_commit(&mut part));
+                let (mut part, mut size) = (part_of(rank, order, arguments), 0);
                 ok!(MPI_Type_size(part, &mut size));
-                let array: Vec<i32> = (0..63).collect();
-                let (mut packed, mut position) = (vec![0i32; size as usize / 4], 0);
-                ok!(MPI_Pack(
-                    at(&array),
-                    1,
-                    part,
-                    to(&mut packed),
-                    size,
-                    &mut position,
-                    MPI_COMM_WORLD
-                ));
-                seen.extend(packed);
+                seen.extend(packed(&array, 1, part, size as usize / 4).0);
                 ok!(MPI_Type_free(&mut part));
             }
             seen.sort_unstable();
-            assert_eq!(seen, (0..63).collect::<Vec<_>>());
+            assert_eq!(seen, array);
         }
     })
     .unwrap();
@@ -330,27 +326,32 @@ struct Particle {
     charge: i32,
 }
 
+/// The datatype of a particle.
+fn particle() -> MPI_Datatype {
+    let mut datatype = MPI_DATATYPE_NULL;
+    let lens = [1, 3, 1];
+    let places = [
+        std::mem::offset_of!(Particle, id),
+        std::mem::offset_of!(Particle, place),
+        std::mem::offset_of!(Particle, charge),
+    ];
+    let places = places.map(|at| at as MPI_Aint);
+    let types = [MPI_UINT8_T, MPI_DOUBLE, MPI_INT32_T];
+    ok!(MPI_Type_create_struct(
+        3,
+        lens.as_ptr(),
+        places.as_ptr(),
+        types.as_ptr(),
+        &mut datatype
+    ));
+    ok!(MPI_Type_commit(&mut datatype));
+    datatype
+}
+
 #[test]
 fn an_array_of_structs_arrives_and_its_padding_is_not_touched() {
     try_program(Program::new(2), |me, _| {
-        let mut datatype = MPI_DATATYPE_NULL;
-        let lens = [1, 3, 1];
-        let places = [
-            std::mem::offset_of!(Particle, id),
-            std::mem::offset_of!(Particle, place),
-            std::mem::offset_of!(Particle, charge),
-        ];
-        let places = places.map(|at| at as MPI_Aint);
-        let types = [MPI_UINT8_T, MPI_DOUBLE, MPI_INT32_T];
-        ok!(MPI_Type_create_struct(
-            3,
-            lens.as_ptr(),
-            places.as_ptr(),
-            types.as_ptr(),
-            &mut datatype
-        ));
-        ok!(MPI_Type_commit(&mut datatype));
-        let (mut lb, mut extent) = (0, 0);
+        let (mut datatype, mut lb, mut extent) = (particle(), 0, 0);
         ok!(MPI_Type_get_extent(datatype, &mut lb, &mut extent));
         assert_eq!((lb, extent), (0, size_of::<Particle>() as isize));
         let sent = [1, 2].map(|id| Particle {

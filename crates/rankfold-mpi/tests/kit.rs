@@ -180,49 +180,42 @@ fn a_wait_that_is_too_long_is_ended() {
     assert!(!report.contains("rankfold-mpi/src"), "{report}");
 }
 
+/// Rank 0 receives from all others at once and waits for any request, which may be the last one's if `last_first`.
+fn wait_for_any(me: usize, ranks: usize, last_first: bool) {
+    if me > 0 {
+        let number = [me as c_int];
+        ok!(MPI_Send(at(&number), 1, MPI_INT, 0, 0, MPI_COMM_WORLD));
+        return;
+    }
+    let mut numbers = vec![[0]; ranks];
+    let mut requests = vec![MPI_REQUEST_NULL; ranks - 1];
+    for from in 1..ranks {
+        ok!(MPI_Irecv(
+            to(&mut numbers[from]),
+            1,
+            MPI_INT,
+            from as c_int,
+            0,
+            MPI_COMM_WORLD,
+            &mut requests[from - 1]
+        ));
+    }
+    let mut first = -1;
+    let (many, none) = (requests.len() as c_int, std::ptr::null_mut());
+    ok!(MPI_Waitany(many, requests.as_mut_ptr(), &mut first, none));
+    assert!(last_first || first != many - 1, "the last one is first");
+    ok!(MPI_Waitall(many, requests.as_mut_ptr(), none));
+}
+
 #[test]
 fn an_exploration_ends_each_of_several_requests_first() {
-    let main = |last_first: bool| {
-        move |me: usize, ranks: usize| {
-            let mut numbers = vec![[0]; ranks];
-            if me > 0 {
-                ok!(MPI_Send(
-                    at(&[me as c_int]),
-                    1,
-                    MPI_INT,
-                    0,
-                    0,
-                    MPI_COMM_WORLD
-                ));
-                return;
-            }
-            let mut requests = vec![MPI_REQUEST_NULL; ranks - 1];
-            for from in 1..ranks {
-                ok!(MPI_Irecv(
-                    to(&mut numbers[from]),
-                    1,
-                    MPI_INT,
-                    from as c_int,
-                    0,
-                    MPI_COMM_WORLD,
-                    &mut requests[from - 1]
-                ));
-            }
-            let mut first = -1;
-            let (many, none) = (requests.len() as c_int, std::ptr::null_mut());
-            ok!(MPI_Waitany(many, requests.as_mut_ptr(), &mut first, none));
-            assert!(last_first || first != many - 1, "the last one is first");
-            ok!(MPI_Waitall(many, requests.as_mut_ptr(), none));
-        }
-    };
     let explored = |last_first| {
-        let body = main(last_first);
         Program::new(3).explore(move || {
             let (mut me, mut ranks) = (-1, -1);
             ok!(MPI_Init(std::ptr::null_mut(), std::ptr::null_mut()));
             ok!(MPI_Comm_rank(MPI_COMM_WORLD, &mut me));
             ok!(MPI_Comm_size(MPI_COMM_WORLD, &mut ranks));
-            body(me as usize, ranks as usize);
+            wait_for_any(me as usize, ranks as usize, last_first);
             ok!(MPI_Finalize());
         })
     };

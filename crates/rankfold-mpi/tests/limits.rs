@@ -36,63 +36,78 @@ fn contiguous(number: c_int, of: MPI_Datatype) -> MPI_Datatype {
     made
 }
 
+/// A datatype of about 2^62 bytes.
+fn large() -> MPI_Datatype {
+    contiguous(c_int::MAX, contiguous(c_int::MAX, MPI_BYTE))
+}
+
+/// What the makers of vectors and arrays return where these are beyond the address space.
+fn vectors_too_long(large: MPI_Datatype, made: &mut MPI_Datatype) -> [c_int; 7] {
+    let (most, far) = (c_int::MAX, isize::MAX - 1);
+    [
+        code!(MPI_Type_contiguous(4, large, made)),
+        code!(MPI_Type_vector(2, 2, 2, large, made)),
+        code!(MPI_Type_vector(3, 1, most, large, made)),
+        code!(MPI_Type_create_hvector(3, 1, far, MPI_INT, made)),
+        code!(MPI_Type_create_hvector(2, 1, far, MPI_INT, made)),
+        code!(MPI_Type_create_resized(large, far, 2, made)),
+        code!(MPI_Type_create_subarray(
+            3,
+            [most; 3].as_ptr(),
+            [1; 3].as_ptr(),
+            [0; 3].as_ptr(),
+            MPI_ORDER_C,
+            MPI_INT,
+            made
+        )),
+    ]
+}
+
+/// What the makers of structs and of indexed datatypes return where these are beyond the address space.
+fn structs_too_long(large: MPI_Datatype, made: &mut MPI_Datatype) -> [c_int; 3] {
+    let far = isize::MAX - 1;
+    [
+        code!(MPI_Type_create_struct(
+            2,
+            [1, 1].as_ptr(),
+            [-far, far].as_ptr(),
+            [MPI_INT; 2].as_ptr(),
+            made
+        )),
+        code!(MPI_Type_create_struct(
+            1,
+            [4].as_ptr(),
+            [0].as_ptr(),
+            [large].as_ptr(),
+            made
+        )),
+        code!(MPI_Type_create_hindexed(
+            1,
+            [1].as_ptr(),
+            [far].as_ptr(),
+            MPI_INT,
+            made
+        )),
+    ]
+}
+
 #[test]
 fn a_datatype_beyond_the_address_space_is_an_error() {
     with_errors(1, |_| {
-        let large = contiguous(c_int::MAX, contiguous(c_int::MAX, MPI_BYTE));
-        let mut made = MPI_DATATYPE_NULL;
-        let (most, far) = (c_int::MAX, isize::MAX - 1);
-        for wrong in [
-            code!(MPI_Type_contiguous(4, large, &mut made)),
-            code!(MPI_Type_vector(2, 2, 2, large, &mut made)),
-            code!(MPI_Type_vector(3, 1, most, large, &mut made)),
-            code!(MPI_Type_create_hvector(3, 1, far, MPI_INT, &mut made)),
-            code!(MPI_Type_create_hvector(2, 1, far, MPI_INT, &mut made)),
-            code!(MPI_Type_create_struct(
-                2,
-                [1, 1].as_ptr(),
-                [-far, far].as_ptr(),
-                [MPI_INT; 2].as_ptr(),
-                &mut made
-            )),
-            code!(MPI_Type_create_struct(
-                1,
-                [4].as_ptr(),
-                [0].as_ptr(),
-                [large].as_ptr(),
-                &mut made
-            )),
-            code!(MPI_Type_create_hindexed(
-                1,
-                [1].as_ptr(),
-                [far].as_ptr(),
-                MPI_INT,
-                &mut made
-            )),
-            code!(MPI_Type_create_subarray(
-                3,
-                [most; 3].as_ptr(),
-                [1; 3].as_ptr(),
-                [0; 3].as_ptr(),
-                MPI_ORDER_C,
-                MPI_INT,
-                &mut made
-            )),
-            code!(MPI_Type_create_resized(large, far, 2, &mut made)),
-        ] {
-            assert_eq!(wrong, MPI_ERR_ARG);
-        }
+        let (large, mut made) = (large(), MPI_DATATYPE_NULL);
+        assert_eq!(vectors_too_long(large, &mut made), [MPI_ERR_ARG; 7]);
+        assert_eq!(structs_too_long(large, &mut made), [MPI_ERR_ARG; 3]);
         assert_eq!(made, MPI_DATATYPE_NULL);
         let mut size: MPI_Count = 0;
         ok!(MPI_Type_size_x(large, &mut size));
-        assert_eq!(size, i64::from(most) * i64::from(most));
+        assert_eq!(size, i64::from(c_int::MAX) * i64::from(c_int::MAX));
     });
 }
 
 #[test]
 fn a_buffer_beyond_the_address_space_is_an_error() {
     with_errors(1, |_| {
-        let large = contiguous(c_int::MAX, contiguous(c_int::MAX, MPI_BYTE));
+        let large = large();
         let (mut a, mut b) = ([0u8; 8], [0u8; 8]);
         let (world, from, into) = (MPI_COMM_WORLD, at(&a), to(&mut b));
         let (none, both) = (ptr::null_mut(), to(&mut a));

@@ -83,42 +83,38 @@ fn every_mode_of_send_delivers_around_a_ring() {
     });
 }
 
+/// Starts a receive of each tag from each rank, with a request each.
+fn start_receives(got: &mut [i64], requests: &mut [MPI_Request]) {
+    for (nth, (place, request)) in got.iter_mut().zip(requests).enumerate() {
+        let (from, tag) = ((nth / 4) as c_int, (nth % 4) as c_int);
+        let place = (place as *mut i64).cast();
+        let comm = MPI_COMM_WORLD;
+        ok!(MPI_Irecv(place, 1, MPI_INT64_T, from, tag, comm, request));
+    }
+}
+
+/// Starts a send of each mode to each rank, with a request each; the tag says which mode it is.
+fn start_sends(sent: &[i64], requests: &mut [MPI_Request]) {
+    let modes: [Started; 4] = [MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend];
+    for (nth, (value, request)) in sent.iter().zip(requests).enumerate() {
+        let (rank, tag) = ((nth / 4) as c_int, (nth % 4) as c_int);
+        let (send, value) = (modes[nth % 4], (value as *const i64).cast());
+        let comm = MPI_COMM_WORLD;
+        ok!(send(value, 1, MPI_INT64_T, rank, tag, comm, request));
+    }
+}
+
 #[test]
 fn started_sends_of_every_mode_and_their_requests_complete_together() {
     programs(|me, size| {
         let mut room = Vec::new();
         attach(&mut room);
-        let modes: [Started; 4] = [MPI_Isend, MPI_Ibsend, MPI_Issend, MPI_Irsend];
         let mut requests = vec![MPI_REQUEST_NULL; 2 * 4 * size];
         let mut got = vec![0i64; 4 * size];
-        for (at, place) in got.iter_mut().enumerate() {
-            let (from, tag) = ((at / 4) as c_int, (at % 4) as c_int);
-            let place = (place as *mut i64).cast();
-            ok!(MPI_Irecv(
-                place,
-                1,
-                MPI_INT64_T,
-                from,
-                tag,
-                MPI_COMM_WORLD,
-                &mut requests[at]
-            ));
-        }
+        let (receives, sends) = requests.split_at_mut(4 * size);
+        start_receives(&mut got, receives);
         let sent: Vec<i64> = (0..4 * size).map(|at| (100 * me + at) as i64).collect();
-        for (nth, value) in sent.iter().enumerate() {
-            let (rank, tag) = ((nth / 4) as c_int, nth % 4);
-            let request = &mut requests[4 * size + nth];
-            let value = (value as *const i64).cast();
-            ok!(modes[tag](
-                value,
-                1,
-                MPI_INT64_T,
-                rank,
-                tag as c_int,
-                MPI_COMM_WORLD,
-                request
-            ));
-        }
+        start_sends(&sent, sends);
         ok!(MPI_Waitall(
             len(&requests),
             requests.as_mut_ptr(),

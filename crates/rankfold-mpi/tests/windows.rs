@@ -199,40 +199,10 @@ fn wrong_calls_return_their_class_and_leave_the_memory_alone() {
         ok!(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
         assert_eq!(put(win, 0, 0, &[1]), MPI_ERR_RMA_SYNC);
         ok!(MPI_Win_fence(0, win));
-        assert_eq!(put(win, 0, 4, &[1]), MPI_ERR_RMA_RANGE);
-        assert_eq!(put(win, 0, 3, &[1, 2]), MPI_ERR_RMA_RANGE);
-        assert_eq!(put(win, 0, usize::MAX, &[1]), MPI_ERR_DISP);
-        assert_eq!(put(win, 0, isize::MAX as usize, &[1]), MPI_ERR_RMA_RANGE);
-        assert_eq!(put(win, ranks, 0, &[1]), MPI_ERR_RANK);
-        assert_eq!(put(MPI_WIN_NULL, 0, 0, &[1]), MPI_ERR_WIN);
-        assert_eq!(put(MPI_COMM_WORLD.cast(), 0, 0, &[1]), MPI_ERR_WIN);
+        check_wrong_puts(win, ranks);
         ok!(MPI_Win_fence(MPI_MODE_NOSUCCEED, win));
         assert_eq!(memory, [7; 4]);
-        // SAFETY: the calls take no pointers.
-        let codes = unsafe {
-            [
-                MPI_Win_unlock(0, win),
-                MPI_Win_unlock_all(win),
-                MPI_Win_complete(win),
-                MPI_Win_wait(win),
-                MPI_Win_flush(0, win),
-                MPI_Win_lock(7, 0, 0, win),
-                MPI_Win_fence(1, win),
-                MPI_Win_detach(win, ptr::null()),
-            ]
-        };
-        const SYNC: c_int = MPI_ERR_RMA_SYNC;
-        let wanted = [
-            SYNC,
-            SYNC,
-            SYNC,
-            SYNC,
-            SYNC,
-            MPI_ERR_LOCKTYPE,
-            MPI_ERR_ASSERT,
-            MPI_ERR_RMA_FLAVOR,
-        ];
-        assert_eq!(codes, wanted, "rank {rank}");
+        check_wrong_epochs(win, rank);
         let stale = win;
         ok!(MPI_Win_free(&mut win));
         assert_eq!(put(stale, 0, 0, &[1]), MPI_ERR_WIN);
@@ -242,6 +212,37 @@ fn wrong_calls_return_their_class_and_leave_the_memory_alone() {
         ok!(MPI_Win_free(&mut again));
     })
     .unwrap();
+}
+
+/// Puts outside a window of four integers, to a rank that is none, and into what is no window.
+fn check_wrong_puts(win: MPI_Win, ranks: usize) {
+    assert_eq!(put(win, 0, 4, &[1]), MPI_ERR_RMA_RANGE);
+    assert_eq!(put(win, 0, 3, &[1, 2]), MPI_ERR_RMA_RANGE);
+    assert_eq!(put(win, 0, usize::MAX, &[1]), MPI_ERR_DISP);
+    assert_eq!(put(win, 0, isize::MAX as usize, &[1]), MPI_ERR_RMA_RANGE);
+    assert_eq!(put(win, ranks, 0, &[1]), MPI_ERR_RANK);
+    assert_eq!(put(MPI_WIN_NULL, 0, 0, &[1]), MPI_ERR_WIN);
+    assert_eq!(put(MPI_COMM_WORLD.cast(), 0, 0, &[1]), MPI_ERR_WIN);
+}
+
+/// Ends of epochs that were not begun, and wrong arguments of the calls of synchronization.
+fn check_wrong_epochs(win: MPI_Win, rank: usize) {
+    // SAFETY: the calls take no pointers.
+    let returned = unsafe {
+        [
+            (MPI_Win_unlock(0, win), MPI_ERR_RMA_SYNC),
+            (MPI_Win_unlock_all(win), MPI_ERR_RMA_SYNC),
+            (MPI_Win_complete(win), MPI_ERR_RMA_SYNC),
+            (MPI_Win_wait(win), MPI_ERR_RMA_SYNC),
+            (MPI_Win_flush(0, win), MPI_ERR_RMA_SYNC),
+            (MPI_Win_lock(7, 0, 0, win), MPI_ERR_LOCKTYPE),
+            (MPI_Win_fence(1, win), MPI_ERR_ASSERT),
+            (MPI_Win_detach(win, ptr::null()), MPI_ERR_RMA_FLAVOR),
+        ]
+    };
+    for (nth, (code, wanted)) in returned.into_iter().enumerate() {
+        assert_eq!(code, wanted, "call {nth} of rank {rank}");
+    }
 }
 
 #[test]
