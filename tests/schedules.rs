@@ -404,26 +404,28 @@ fn gather_and_all_gather_count_as_they_should() {
     }
 }
 
+/// The messages of so many steps in which each rank sends to the one twice as far up as in the step before.
+fn upwards(ranks: usize, steps: usize) -> usize {
+    (0..steps).map(|s| ranks - (1 << s)).sum()
+}
+
 #[test]
 fn scans_barriers_and_all_to_all_count_as_they_should() {
     for (p, n) in worlds_and_lengths() {
         let logs = ceil_log2(p);
-        let below =
-            |ranks: usize, steps: usize| (0..steps).map(|s| ranks - (1 << s)).sum::<usize>();
         let scan = prove(
             &FoldAlong::new(Shift::new(p), n),
             Goal::scan(n).in_rank_order(),
         );
-        assert_eq!((scan.steps, scan.messages()), (logs, below(p, logs)));
-        let exclusive = prove(
-            &ExclusiveScan::new(p, n),
-            Goal::exclusive_scan(n).in_rank_order(),
-        );
+        assert_eq!((scan.steps, scan.messages()), (logs, upwards(p, logs)));
+        let exclusive = ExclusiveScan::new(p, n);
+        let exclusive = prove(&exclusive, Goal::exclusive_scan(n).in_rank_order());
         if p > 1 {
             let logs = ceil_log2(p - 1);
+            let messages = p - 1 + upwards(p - 1, logs);
             assert_eq!(
                 (exclusive.steps, exclusive.messages()),
-                (1 + logs, p - 1 + below(p - 1, logs))
+                (1 + logs, messages)
             );
         }
         let barrier = prove(&FoldAlong::new(Circle::new(p), 0), Goal::barrier());
@@ -431,21 +433,14 @@ fn scans_barriers_and_all_to_all_count_as_they_should() {
             (barrier.steps, barrier.messages(), barrier.elements()),
             (logs, p * logs, 0)
         );
-        let pairwise = prove(
-            &Pairwise::all_to_all(Blocks::even(n, p)),
-            Goal::all_to_all(n),
-        );
+        let pairwise = Pairwise::all_to_all(Blocks::even(n, p));
+        let pairwise = prove(&pairwise, Goal::all_to_all(n));
         assert_eq!(
             (pairwise.message_steps, pairwise.messages()),
             (p - 1, p * (p - 1))
         );
-        assert!(
-            pairwise
-                .traffic
-                .iter()
-                .enumerate()
-                .all(|(rank, t)| t.elements_out == n - span::block(n, p, rank).len())
-        );
+        let mut sent = pairwise.traffic.iter().enumerate();
+        assert!(sent.all(|(rank, t)| t.elements_out == n - span::block(n, p, rank).len()));
     }
 }
 

@@ -132,6 +132,78 @@ fn a_late_receiver_gets_what_the_buffer_held_in_the_scope() {
     }
 }
 
+/// The messages of one turn: equally many from every rank to every rank, with tags from 0.
+struct Window {
+    turn: usize,
+    ranks: usize,
+    each: usize,
+    lengths: Vec<usize>,
+}
+
+impl Window {
+    fn drawn(turn: usize, ranks: usize, random: &mut Random) -> Window {
+        let each = 1 + random.below(5);
+        let lengths = (0..ranks * ranks * each)
+            .map(|_| {
+                let most = random.of(&[3, 40, 600, 9_000, 9_000, 262_144 / ranks]);
+                random.below(most + 1)
+            })
+            .collect();
+        Window {
+            turn,
+            ranks,
+            each,
+            lengths,
+        }
+    }
+
+    fn number(&self, from: Rank, to: Rank, tag: usize) -> usize {
+        (from * self.ranks + to) * self.each + tag
+    }
+
+    fn length(&self, from: Rank, to: Rank, tag: usize) -> usize {
+        self.lengths[self.number(from, to, tag)]
+    }
+
+    fn message(&self, from: Rank, to: Rank, tag: usize) -> Vec<u64> {
+        let number = self.number(from, to, tag);
+        message(number + self.turn, self.lengths[number])
+    }
+
+    /// Every other end and tag of the messages of one rank.
+    fn ends(&self) -> impl Iterator<Item = (Rank, usize)> {
+        (0..self.ranks * self.each).map(|i| (i / self.each, i % self.each))
+    }
+}
+
+/// Sends all messages of a window, and starts the receives of some of them: all before the sends, or all after them.
+fn exchange<'scope, 'env>(
+    scope: &'scope Scope<'scope, 'env>,
+    window: &Window,
+    data: &'env [Spoiled],
+    receives: impl Iterator<Item = ((Rank, usize), &'env mut Vec<u64>)>,
+    posts: bool,
+    waits: bool,
+) -> Result<()> {
+    let (early, late): (Vec<_>, Vec<_>) = receives.partition(|_| posts);
+    let mut requests = Vec::new();
+    for ((from, tag), buf) in early {
+        requests.push(scope.irecv_into(from, tag as u32, buf)?);
+    }
+    for ((to, tag), one) in window.ends().zip(data) {
+        scope.isend(to, tag as u32, one)?;
+    }
+    for ((from, tag), buf) in late {
+        requests.push(scope.irecv_into(from, tag as u32, buf)?);
+    }
+    if waits {
+        requests
+            .into_iter()
+            .try_for_each(|one| one.wait().map(drop))?;
+    }
+    Ok(())
+}
+
 /// Windows of messages of random lengths between all ranks, of which some are received within the scope and the others
 /// after it.
 fn windows(comm: &Comm, seed: u64, zero: bool) -> Result<()> {
@@ -139,21 +211,11 @@ fn windows(comm: &Comm, seed: u64, zero: bool) -> Result<()> {
     let mut shared = Random::new(seed);
     let mut own = Random::new(seed + 1 + me as u64);
     for turn in 0..((16.0 * scale()) as usize).max(2) {
-        let each = 1 + shared.below(5);
-        let lengths: Vec<usize> = (0..p * p * each)
-            .map(|_| {
-                let most = shared.of(&[3, 40, 600, 9_000, 9_000, 262_144 / p]);
-                shared.below(most + 1)
-            })
-            .collect();
-        let one = |from: Rank, to: Rank, tag: usize| (from * p + to) * each + tag;
-        let of = |one: usize| message(one + turn, lengths[one]);
-        let data: Vec<_> = (0..p * each)
-            .map(|i| Spoiled::new(of(one(me, i / each, i % each))))
-            .collect();
-        let all = (0..p * each).map(|i| (i / each, i % each));
-        let (within, after): (Vec<_>, Vec<_>) = all.partition(|_| zero || own.one_in(2));
-        let room = |&(from, tag): &(Rank, usize)| vec![0u64; lengths[one(from, me, tag)]];
+        let window = Window::drawn(turn, p, &mut shared);
+        let sent = |(to, tag)| Spoiled::new(window.message(me, to, tag));
+        let data: Vec<_> = window.ends().map(sent).collect();
+        let (within, after): (Vec<_>, Vec<_>) = window.ends().partition(|_| zero || own.one_in(2));
+        let room = |&(from, tag): &(Rank, usize)| vec![0u64; window.length(from, me, tag)];
         let mut bufs: Vec<_> = within.iter().map(room).collect();
         let leave = match own.below(if zero { 1 } else { 3 }) {
             0 => Leave::AtItsEnd,
@@ -161,37 +223,24 @@ fn windows(comm: &Comm, seed: u64, zero: bool) -> Result<()> {
             _ => Leave::ByAPanic,
         };
         let (posts, waits) = (own.one_in(2), own.one_in(2));
+        // A scope that fails cancels what has not been waited for.
+        let waits = waits || !matches!(leave, Leave::AtItsEnd);
         scope_left(comm, leave, |s| {
-            let mut bufs = within.iter().zip(&mut bufs);
-            let mut receives = Vec::new();
-            let early = if posts { bufs.len() } else { 0 };
-            for (&(from, tag), buf) in bufs.by_ref().take(early) {
-                receives.push(s.irecv_into(from, tag as u32, buf)?);
-            }
-            for (i, one) in data.iter().enumerate() {
-                s.isend(i / each, (i % each) as u32, one)?;
-            }
-            for (&(from, tag), buf) in bufs {
-                receives.push(s.irecv_into(from, tag as u32, buf)?);
-            }
-            // A scope that fails cancels what has not been waited for.
-            if waits || !matches!(leave, Leave::AtItsEnd) {
-                receives
-                    .into_iter()
-                    .try_for_each(|one| one.wait().map(drop))?;
-            }
-            Ok(())
+            let receives = within.iter().copied().zip(&mut bufs);
+            exchange(s, &window, &data, receives, posts, waits)
         });
         drop(data);
         for (&(from, tag), buf) in within.iter().zip(&bufs) {
-            assert!(*buf == of(one(from, me, tag)), "{turn}: {from} {tag}");
+            assert!(
+                *buf == window.message(from, me, tag),
+                "{turn}: {from} {tag}"
+            );
         }
         for (from, tag) in after {
             // The messages of a sender with one tag are received turn by turn; wildcards might take those of a later one.
             let how = own.of(&[0, 1, 2, 3, 4]);
-            let number = one(from, me, tag);
-            let got = receive(comm, how, from, tag as u32, lengths[number])?;
-            assert!(got == of(number), "{turn}: {from} {tag}");
+            let got = receive(comm, how, from, tag as u32, window.length(from, me, tag))?;
+            assert!(got == window.message(from, me, tag), "{turn}: {from} {tag}");
         }
     }
     Ok(())

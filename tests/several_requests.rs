@@ -180,6 +180,51 @@ fn test_any_takes_the_first_in_the_slice_and_test_some_takes_all() {
 
 // ── failures ──
 
+/// Rank 0 waits for a message of rank 1, which fails, and for one of rank 2, which sends only once it is told. Either
+/// the first that is complete suffices to rank 0 (`any`), or it needs both.
+fn one_of_two_never_comes(comm: &Comm, any: bool) -> Result<()> {
+    match comm.rank() {
+        0 => {
+            let both = [comm.irecv::<u8>(1, 0)?, comm.irecv::<u8>(2, 0)?];
+            if any {
+                any_of(comm, both)
+            } else {
+                all_of(comm, both)
+            }
+        }
+        1 => Err(rankfold::Error::user("of its own")),
+        _ => {
+            comm.recv::<u8>(0, 9)?;
+            comm.send(0, 0, &[2u8])
+        }
+    }
+}
+
+type ReceivedByte = (Vec<u8>, Status);
+
+fn any_of(comm: &Comm, mut both: [Request<'_, ReceivedByte>; 2]) -> Result<()> {
+    // Until rank 2 is told, none is complete, and one still can be.
+    while !both[0].is_done() {}
+    assert!(Request::test_any(&mut both)?.is_none());
+    assert!(Request::test_some(&mut both)?.is_empty());
+    comm.send(2, 9, &[0u8])?;
+    let (place, _) = Request::wait_any(&mut both)?.expect("rank 2 sends");
+    assert_eq!(place, 1);
+    Request::test_any(&mut both).map(drop)
+}
+
+fn all_of(comm: &Comm, mut both: [Request<'_, ReceivedByte>; 2]) -> Result<()> {
+    let failed = loop {
+        if let Err(error) = Request::test_all(&mut both) {
+            break error;
+        }
+    };
+    assert!(Request::wait_any(&mut both)?.is_none()); // both are over
+    comm.send(2, 9, &[0u8])?;
+    comm.recv::<u8>(2, 0)?; // its message is left to later receives
+    Err(failed)
+}
+
 #[test]
 fn one_of_several_that_can_never_complete_fails_those_that_need_all() {
     for any in [false, true] {
@@ -187,35 +232,7 @@ fn one_of_several_that_can_never_complete_fails_those_that_need_all() {
             let case = || format!("any: {any}, {buffering:?}");
             let world = World::new(3).buffering(buffering);
             let report = guarded(&case, || {
-                world.run_each(|comm| {
-                    if comm.rank() == 1 {
-                        return Err(rankfold::Error::user("of its own"));
-                    }
-                    if comm.rank() == 2 {
-                        comm.recv::<u8>(0, 9)?;
-                        return comm.send(0, 0, &[2u8]);
-                    }
-                    let mut both = [comm.irecv::<u8>(1, 0)?, comm.irecv::<u8>(2, 0)?];
-                    if any {
-                        // Rank 2 sends only once it is told: until then none is complete, and one still can be.
-                        while !both[0].is_done() {}
-                        assert!(Request::test_any(&mut both)?.is_none());
-                        assert!(Request::test_some(&mut both)?.is_empty());
-                        comm.send(2, 9, &[0u8])?;
-                        let (place, _) = Request::wait_any(&mut both)?.expect("rank 2 sends");
-                        assert_eq!(place, 1);
-                        return Request::test_any(&mut both).map(drop);
-                    }
-                    let failed = loop {
-                        if let Err(error) = Request::test_all(&mut both) {
-                            break error;
-                        }
-                    };
-                    assert!(Request::wait_any(&mut both)?.is_none()); // both are over
-                    comm.send(2, 9, &[0u8])?;
-                    comm.recv::<u8>(2, 0)?; // its message is left to later receives
-                    Err(failed)
-                })
+                world.run_each(|comm| one_of_two_never_comes(comm, any))
             });
             let error = report.outcomes[0].error().expect("rank 1 is missed");
             let gone = matches!(error.kind(), ErrorKind::RankGone { rank, .. } if *rank == 1);

@@ -62,20 +62,42 @@ fn own_fold(step: &Step, plan: &Plan) -> u64 {
     local.map_or(0, |local| local.to.elements() as u64 * u64::from(plan.fold))
 }
 
+/// The steps of a rank that are not idle, with their numbers.
+fn program(schedule: &dyn Schedule, rank: Rank) -> VecDeque<(usize, Step)> {
+    let steps = (0..schedule.steps()).map(|s| (s, schedule.step(rank, s)));
+    steps.filter(|(_, step)| !step.is_idle()).collect()
+}
+
+/// The messages on their way: when each was sent, and its elements.
+type Wires = HashMap<(Rank, Rank), VecDeque<(u64, usize)>>;
+
+/// Takes the message of a step that begins at `start`; returns when it is received and folded, or `None` if it was not
+/// sent yet.
+fn received(
+    wires: &mut Wires,
+    rank: Rank,
+    step: &Step,
+    recv: Transfer,
+    start: u64,
+    plan: &Plan,
+) -> Option<u64> {
+    let wire = wires.entry((recv.peer, rank)).or_default();
+    let (sent, elements) = wire.pop_front()?;
+    assert_eq!(elements, recv.region.elements());
+    let (port, travel) = plan.message(rank, recv.peer, elements);
+    let folds = u64::from(step.combine != Combine::Replace);
+    let fold = folds * elements as u64 * u64::from(plan.fold);
+    Some((start + port).max(sent + travel) + fold)
+}
+
 /// Every rank is a list of steps, found by examining all of them. Ranks run as far as they can, in turn; messages wait
 /// in a queue for each pair. Returns `None` if a rank waits forever.
 fn naive(schedule: &dyn Schedule, plan: &Plan) -> Option<Times> {
     let p = schedule.ranks();
-    let program = |rank| {
-        let steps = (0..schedule.steps()).map(move |s| (s, schedule.step(rank, s)));
-        steps
-            .filter(|(_, step)| !step.is_idle())
-            .collect::<VecDeque<_>>()
-    };
-    let mut programs: Vec<_> = (0..p).map(program).collect();
+    let mut programs: Vec<_> = (0..p).map(|rank| program(schedule, rank)).collect();
     let mut clocks = vec![0; p];
     let mut posted = vec![false; p];
-    let mut wires: HashMap<(Rank, Rank), VecDeque<(u64, usize)>> = HashMap::new();
+    let mut wires = Wires::new();
     let mut times = Times::new();
     let mut moved = true;
     while moved {
@@ -94,15 +116,10 @@ fn naive(schedule: &dyn Schedule, plan: &Plan) -> Option<Times> {
                     end = start + plan.message(rank, send.peer, elements).0;
                 }
                 if let Some(recv) = step.recv {
-                    let wire = wires.entry((recv.peer, rank)).or_default();
-                    let Some((sent, elements)) = wire.pop_front() else {
-                        break;
-                    };
-                    assert_eq!(elements, recv.region.elements());
-                    let (port, travel) = plan.message(rank, recv.peer, elements);
-                    let folds = u64::from(step.combine != Combine::Replace);
-                    let fold = folds * elements as u64 * u64::from(plan.fold);
-                    end = end.max((start + port).max(sent + travel) + fold);
+                    match received(&mut wires, rank, &step, recv, start, plan) {
+                        Some(then) => end = end.max(then),
+                        None => break,
+                    }
                 }
                 end += own_fold(&step, plan);
                 times.insert((rank, number), (start, end));

@@ -376,57 +376,60 @@ fn one_that_is_forgotten_is_listed_with_its_line() {
 
 // ── wrong arguments ──
 
+type Call = fn(&Graph) -> Result<()>;
+
+/// Calls with buffers that do not fit, and what their refusals say.
+const MISFITS: [(&str, Call); 9] = [
+    (
+        "1 blocks as long as the input, which has 2 elements, do not fit an output of 3",
+        |g| g.ineighbor_all_gather(vec![0; 2], vec![0; 3]).map(drop),
+    ),
+    (
+        "1 equal pieces do not fit an input of 4 elements, with 1 as long in an output of 5",
+        |g| g.ineighbor_all_to_all(vec![0; 4], vec![0; 5]).map(drop),
+    ),
+    (
+        "there must be 1 counts of the output, one a neighbour, and not 2",
+        |g| {
+            g.ineighbor_all_gather_v(vec![0], &[1; 2], vec![0; 2])
+                .map(drop)
+        },
+    ),
+    (
+        "the counts of the output add up to 4, and it has 3 elements",
+        |g| {
+            g.ineighbor_all_gather_v(vec![0], &[4], vec![0; 3])
+                .map(drop)
+        },
+    ),
+    (
+        "the counts of the input add up to 7, and it has 1 elements",
+        |g| {
+            g.ineighbor_all_to_all_v(vec![0], &[7], vec![0; 3], &[3])
+                .map(drop)
+        },
+    ),
+    ("do not fit an output of 3", |g| {
+        g.neighbor_all_gather_init(vec![0; 2], vec![0; 3]).map(drop)
+    }),
+    ("do not fit an input of 4 elements", |g| {
+        g.neighbor_all_to_all_init(vec![0; 4], vec![0; 5]).map(drop)
+    }),
+    ("add up to 4, and it has 3 elements", |g| {
+        g.neighbor_all_gather_v_init(vec![0], &[4], vec![0; 3])
+            .map(drop)
+    }),
+    ("add up to 7, and it has 1 elements", |g| {
+        g.neighbor_all_to_all_v_init(vec![0], &[7], vec![0; 3], &[3])
+            .map(drop)
+    }),
+];
+
 #[test]
 fn buffers_that_do_not_fit_are_refused_before_anything_is_sent() {
-    type Call = fn(&Graph) -> Result<()>;
-    let calls: [(&str, Call); 9] = [
-        (
-            "1 blocks as long as the input, which has 2 elements, do not fit an output of 3",
-            |g| g.ineighbor_all_gather(vec![0; 2], vec![0; 3]).map(drop),
-        ),
-        (
-            "1 equal pieces do not fit an input of 4 elements, with 1 as long in an output of 5",
-            |g| g.ineighbor_all_to_all(vec![0; 4], vec![0; 5]).map(drop),
-        ),
-        (
-            "there must be 1 counts of the output, one a neighbour, and not 2",
-            |g| {
-                g.ineighbor_all_gather_v(vec![0], &[1; 2], vec![0; 2])
-                    .map(drop)
-            },
-        ),
-        (
-            "the counts of the output add up to 4, and it has 3 elements",
-            |g| {
-                g.ineighbor_all_gather_v(vec![0], &[4], vec![0; 3])
-                    .map(drop)
-            },
-        ),
-        (
-            "the counts of the input add up to 7, and it has 1 elements",
-            |g| {
-                g.ineighbor_all_to_all_v(vec![0], &[7], vec![0; 3], &[3])
-                    .map(drop)
-            },
-        ),
-        ("do not fit an output of 3", |g| {
-            g.neighbor_all_gather_init(vec![0; 2], vec![0; 3]).map(drop)
-        }),
-        ("do not fit an input of 4 elements", |g| {
-            g.neighbor_all_to_all_init(vec![0; 4], vec![0; 5]).map(drop)
-        }),
-        ("add up to 4, and it has 3 elements", |g| {
-            g.neighbor_all_gather_v_init(vec![0], &[4], vec![0; 3])
-                .map(drop)
-        }),
-        ("add up to 7, and it has 1 elements", |g| {
-            g.neighbor_all_to_all_v_init(vec![0], &[7], vec![0; 3], &[3])
-                .map(drop)
-        }),
-    ];
     let run = World::new(3).strict().run(|comm| {
         let graph = ring(comm)?;
-        for (told, call) in calls {
+        for (told, call) in MISFITS {
             let refused = call(&graph).unwrap_err();
             assert!(matches!(refused.kind(), ErrorKind::Usage(_)), "{refused}");
             assert!(refused.to_string().contains(told), "{refused}");

@@ -54,52 +54,60 @@ fn a_family_stands_for_its_triples_and_must_agree_with_them() {
     );
 }
 
+/// Values that are no rank, and what their refusals call them.
+const NO_RANKS: [(&str, &str); 9] = [
+    ("-1", "-1"),
+    ("0.0", "0.0"),
+    ("1e1", "10.0"),
+    ("18446744073709551616", "1.8446744073709552e19"),
+    ("null", "null"),
+    ("true", "true"),
+    (r#""0""#, r#""0""#),
+    ("[0]", "a list"),
+    ("{}", "an object"),
+];
+
+/// Texts with a value of the wrong kind in another place, and their refusals.
+const WRONG_KINDS: [(&str, &str); 7] = [
+    ("[]", "this is a list, not an object"),
+    (
+        r#"{"ranks": "3", "triples": []}"#,
+        r#"ranks: this is "3", not a whole number from 0 to 2^64 - 1"#,
+    ),
+    (
+        r#"{"ranks": 3, "root": [], "triples": []}"#,
+        "root: this is a list, not a whole number from 0 to 2^64 - 1",
+    ),
+    (
+        r#"{"ranks": 3, "triples": {}}"#,
+        "triples: this is an object, not a list of triples",
+    ),
+    (
+        r#"{"ranks": 3, "name": 3, "triples": []}"#,
+        "name: this is 3, not a text",
+    ),
+    (
+        r#"{"schema": "rankfold.topology/2", "ranks": 3, "triples": []}"#,
+        r#"schema: this is "rankfold.topology/2", not "rankfold.topology/1""#,
+    ),
+    (
+        r#"{"ranks": 3, "family": null}"#,
+        "family: this is null, not a text",
+    ),
+];
+
 #[test]
 fn a_value_of_the_wrong_kind_is_refused_with_its_path() {
-    let number = "not a whole number from 0 to 2^64 - 1";
-    let to = |value: &str| said_of(&format!(r#"{{"from": 1, "step": 0, "to": {value}}}"#));
-    for (value, named) in [
-        ("-1", "-1"),
-        ("0.0", "0.0"),
-        ("1e1", "10.0"),
-        ("18446744073709551616", "1.8446744073709552e19"),
-        ("null", "null"),
-        ("true", "true"),
-        (r#""0""#, r#""0""#),
-        ("[0]", "a list"),
-        ("{}", "an object"),
-    ] {
+    for (value, named) in NO_RANKS {
         assert_eq!(
-            to(value),
-            format!("triples[0].to: this is {named}, {number}")
+            said_of(&format!(r#"{{"from": 1, "step": 0, "to": {value}}}"#)),
+            format!("triples[0].to: this is {named}, not a whole number from 0 to 2^64 - 1")
         );
     }
-    assert_eq!(said("[]"), "this is a list, not an object");
     assert_eq!(said_of("7"), "triples[0]: this is 7, not an object");
-    assert_eq!(
-        said(r#"{"ranks": "3", "triples": []}"#),
-        format!("ranks: this is \"3\", {number}")
-    );
-    assert_eq!(
-        said(r#"{"ranks": 3, "root": [], "triples": []}"#),
-        format!("root: this is a list, {number}")
-    );
-    assert_eq!(
-        said(r#"{"ranks": 3, "triples": {}}"#),
-        "triples: this is an object, not a list of triples"
-    );
-    assert_eq!(
-        said(r#"{"ranks": 3, "name": 3, "triples": []}"#),
-        "name: this is 3, not a text"
-    );
-    assert_eq!(
-        said(r#"{"schema": "rankfold.topology/2", "ranks": 3, "triples": []}"#),
-        r#"schema: this is "rankfold.topology/2", not "rankfold.topology/1""#
-    );
-    assert_eq!(
-        said(r#"{"ranks": 3, "family": null}"#),
-        "family: this is null, not a text"
-    );
+    for (json, wanted) in WRONG_KINDS {
+        assert_eq!(said(json), wanted);
+    }
 }
 
 #[test]
@@ -152,156 +160,173 @@ fn what_is_no_json_is_refused_with_line_and_column() {
     assert!(said(&"[".repeat(100_000)).starts_with("line 1, column 128: recursion limit"));
 }
 
+/// From, step and to.
+type Triple = (usize, usize, usize);
+
+/// Pairs of triples that are no topology of 3 ranks, and their refusals.
+const WRONG_TRIPLES: [([Triple; 2], &str); 8] = [
+    (
+        [(1, 0, 2), (2, 0, 1)],
+        "triples[0]: rank 1 never reaches the root: its path ends in the cycle 1 → 2 → 1",
+    ),
+    (
+        [(1, 0, 0), (1, 1, 2)],
+        "triples[1]: rank 1 has two successors, <1,0,0> and <1,1,2>",
+    ),
+    (
+        [(2, 0, 1), (2, 0, 1)],
+        "triples[1]: triple <2,0,1> is given twice",
+    ),
+    (
+        [(2, 1, 1), (1, 0, 0)],
+        "triples[1]: rank 1 sends <1,0,0> no later than <2,1,1> arrives: steps must rise along every path",
+    ),
+    (
+        [(1, 0, 0), (2, 0, 3)],
+        "triples[1].to: rank 3 is not one of the 3 ranks",
+    ),
+    (
+        [(1, 0, 0), (4, 0, 3)],
+        "triples[1].from: rank 4 is not one of the 3 ranks",
+    ),
+    (
+        [(1, 0, 0), (2, usize::MAX, 0)],
+        "triples[1].step: the step of <2,18446744073709551615,0> is too large",
+    ),
+    (
+        [(1, 2, 0), (2, 1, 0)],
+        "triples[1].step: no rank sends in step 0: the first to send is <2,1,0>",
+    ),
+];
+
+/// Objects that are no topology, and their refusals.
+const WRONG_OBJECTS: [(&str, &str); 7] = [
+    (
+        r#"{"ranks": 0, "triples": []}"#,
+        "ranks: a topology has at least one rank",
+    ),
+    (
+        r#"{"ranks": 1, "root": 1, "triples": []}"#,
+        "root: rank 1 is not one of the 1 ranks",
+    ),
+    (
+        r#"{"ranks": 2, "root": 1, "triples": [{"from": 1, "step": 0, "to": 0}]}"#,
+        "triples[0]: the root has a successor, <1,0,0>",
+    ),
+    (
+        r#"{"ranks": 18446744073709551615, "triples": []}"#,
+        "no root is given, and ranks 0 and 1 both send nothing",
+    ),
+    (
+        r#"{"ranks": 0, "family": "chain"}"#,
+        "ranks: a topology has at least one rank",
+    ),
+    (
+        r#"{"ranks": 2, "root": 2, "family": "chain"}"#,
+        "root: rank 2 is not one of the 2 ranks",
+    ),
+    (
+        r#"{"ranks": 2, "family": "k-tree"}"#,
+        "family: `k-tree`: wants a colon and a width of at least 1, as in `k-tree:3`",
+    ),
+];
+
 #[test]
 fn what_is_no_topology_is_refused_with_the_path_to_blame() {
-    let triples = |all: &[(usize, usize, usize)]| {
-        let one = |&(from, step, to): &(usize, usize, usize)| {
+    let triples = |all: &[Triple]| {
+        let one = |&(from, step, to): &Triple| {
             format!(r#"{{"from": {from}, "step": {step}, "to": {to}}}"#)
         };
         all.iter().map(one).collect::<Vec<_>>().join(", ")
     };
-    for (all, wanted) in [
-        (
-            [(1, 0, 2), (2, 0, 1)],
-            "triples[0]: rank 1 never reaches the root: its path ends in the cycle 1 → 2 → 1",
-        ),
-        (
-            [(1, 0, 0), (1, 1, 2)],
-            "triples[1]: rank 1 has two successors, <1,0,0> and <1,1,2>",
-        ),
-        (
-            [(2, 0, 1), (2, 0, 1)],
-            "triples[1]: triple <2,0,1> is given twice",
-        ),
-        (
-            [(2, 1, 1), (1, 0, 0)],
-            "triples[1]: rank 1 sends <1,0,0> no later than <2,1,1> arrives: steps must rise along every path",
-        ),
-        (
-            [(1, 0, 0), (2, 0, 3)],
-            "triples[1].to: rank 3 is not one of the 3 ranks",
-        ),
-        (
-            [(1, 0, 0), (4, 0, 3)],
-            "triples[1].from: rank 4 is not one of the 3 ranks",
-        ),
-        (
-            [(1, 0, 0), (2, usize::MAX, 0)],
-            "triples[1].step: the step of <2,18446744073709551615,0> is too large",
-        ),
-        (
-            [(1, 2, 0), (2, 1, 0)],
-            "triples[1].step: no rank sends in step 0: the first to send is <2,1,0>",
-        ),
-    ] {
+    for (all, wanted) in WRONG_TRIPLES {
         assert_eq!(said_of(&triples(&all)), wanted);
     }
-    assert_eq!(
-        said(r#"{"ranks": 0, "triples": []}"#),
-        "ranks: a topology has at least one rank"
-    );
-    assert_eq!(
-        said(r#"{"ranks": 1, "root": 1, "triples": []}"#),
-        "root: rank 1 is not one of the 1 ranks"
-    );
-    assert_eq!(
-        said(r#"{"ranks": 2, "root": 1, "triples": [{"from": 1, "step": 0, "to": 0}]}"#),
-        "triples[0]: the root has a successor, <1,0,0>"
-    );
-    assert_eq!(
-        said(r#"{"ranks": 18446744073709551615, "triples": []}"#),
-        "no root is given, and ranks 0 and 1 both send nothing"
-    );
-    assert_eq!(
-        said(r#"{"ranks": 0, "family": "chain"}"#),
-        "ranks: a topology has at least one rank"
-    );
-    assert_eq!(
-        said(r#"{"ranks": 2, "root": 2, "family": "chain"}"#),
-        "root: rank 2 is not one of the 2 ranks"
-    );
-    assert_eq!(
-        said(r#"{"ranks": 2, "family": "k-tree"}"#),
-        "family: `k-tree`: wants a colon and a width of at least 1, as in `k-tree:3`"
-    );
+    for (object, wanted) in WRONG_OBJECTS {
+        assert_eq!(said(object), wanted);
+    }
 }
 
+/// From, into, step and process.
+type Edge = (usize, usize, usize, usize);
+
 /// Returns a formal definition on 4 ranks.
-fn formal(nodes: &str, edges: &[(usize, usize, usize, usize)]) -> String {
-    let one = |&(from, into, step, process): &(usize, usize, usize, usize)| {
+fn formal(nodes: &str, edges: &[Edge]) -> String {
+    let one = |&(from, into, step, process): &Edge| {
         format!(r#"{{"from": {from}, "into": {into}, "step": {step}, "process": {process}}}"#)
     };
     let edges = edges.iter().map(one).collect::<Vec<_>>().join(", ");
     format!(r#"{{"ranks": 4, "nodes": {nodes}, "edges": [{edges}]}}"#)
 }
 
+/// Lists of nodes that are no partition of 4 ranks, and their refusals.
+const NO_PARTITIONS: [(&str, &str); 6] = [
+    ("[[0], [1, 2], []]", "nodes[2]: node 2 has no ranks"),
+    (
+        "[[0], [1, 2], [3, 1]]",
+        "nodes[2]: rank 1 is in nodes 1 and 2",
+    ),
+    ("[[0], [1, 2]]", "rank 3 is in no node"),
+    (
+        "[[0], [1, 2], [3, 4]]",
+        "nodes[2]: rank 4 is not one of the 4 ranks",
+    ),
+    (
+        "[[0, 3], [1, 2]]",
+        "nodes[0]: node 0 is the root's alone, but is {0,3}",
+    ),
+    (
+        "[[0], [1, -2], [3]]",
+        "nodes[1][1]: this is -2, not a whole number from 0 to 2^64 - 1",
+    ),
+];
+
+/// The partition that all edges below are given with.
+const NODES: &str = "[[0], [1, 2], [3]]";
+
+/// Pairs of edges that are no definition on these nodes, and their refusals.
+const WRONG_EDGES: [([Edge; 2], &str); 6] = [
+    (
+        [(1, 0, 1, 0), (2, 3, 0, 2)],
+        "edges[1]: node 3 is not one of the 3 nodes",
+    ),
+    (
+        [(1, 0, 1, 0), (2, 1, 0, 3)],
+        "edges[1]: the edge from node 2 goes to rank 3, which is not in node 1",
+    ),
+    (
+        [(1, 0, 1, 0), (1, 0, 1, 0)],
+        "edges[1]: the edge from node 1 has two processes",
+    ),
+    (
+        [(1, 0, 0, 0), (2, 1, 0, 2)],
+        "edges[0]: rank 2 sends <2,0,0> no later than <3,0,2> arrives: steps must rise along every path",
+    ),
+    (
+        [(1, 2, 0, 3), (2, 1, 0, 2)],
+        "edges[1]: rank 1 never reaches the root: its path ends in the cycle 3 → 2 → 3",
+    ),
+    (
+        [(1, 0, 2, 0), (2, 1, 1, 2)],
+        "edges[1]: no rank sends in step 0: the first to send is <3,1,2>",
+    ),
+];
+
 #[test]
 fn a_formal_definition_is_its_topology_or_refused_with_its_path() {
-    let tree = formal("[[0], [1, 2], [3]]", &[(1, 0, 1, 0), (2, 1, 0, 2)]);
+    let tree = formal(NODES, &[(1, 0, 1, 0), (2, 1, 0, 2)]);
     let triples = Topology::from_text("3 0 2\n1 1 0\n2 1 0");
     assert_eq!(Topology::from_json(&tree), triples);
-    let nodes = "[[0], [1, 2], [3]]";
-    for (nodes, edges, wanted) in [
-        ("[[0], [1, 2], []]", vec![], "nodes[2]: node 2 has no ranks"),
-        (
-            "[[0], [1, 2], [3, 1]]",
-            vec![],
-            "nodes[2]: rank 1 is in nodes 1 and 2",
-        ),
-        ("[[0], [1, 2]]", vec![], "rank 3 is in no node"),
-        (
-            "[[0], [1, 2], [3, 4]]",
-            vec![],
-            "nodes[2]: rank 4 is not one of the 4 ranks",
-        ),
-        (
-            "[[0, 3], [1, 2]]",
-            vec![],
-            "nodes[0]: node 0 is the root's alone, but is {0,3}",
-        ),
-        (
-            "[[0], [1, -2], [3]]",
-            vec![],
-            "nodes[1][1]: this is -2, not a whole number from 0 to 2^64 - 1",
-        ),
-        (
-            nodes,
-            vec![(1, 0, 1, 0), (2, 3, 0, 2)],
-            "edges[1]: node 3 is not one of the 3 nodes",
-        ),
-        (
-            nodes,
-            vec![(1, 0, 1, 0), (2, 1, 0, 3)],
-            "edges[1]: the edge from node 2 goes to rank 3, which is not in node 1",
-        ),
-        (
-            nodes,
-            vec![(1, 0, 1, 0), (1, 0, 1, 0)],
-            "edges[1]: the edge from node 1 has two processes",
-        ),
-        (
-            nodes,
-            vec![(1, 0, 0, 0), (2, 1, 0, 2)],
-            "edges[0]: rank 2 sends <2,0,0> no later than <3,0,2> arrives: steps must rise along every path",
-        ),
-        (
-            nodes,
-            vec![(1, 2, 0, 3), (2, 1, 0, 2)],
-            "edges[1]: rank 1 never reaches the root: its path ends in the cycle 3 → 2 → 3",
-        ),
-        (
-            nodes,
-            vec![(1, 0, 2, 0), (2, 1, 1, 2)],
-            "edges[1]: no rank sends in step 0: the first to send is <3,1,2>",
-        ),
-        (
-            nodes,
-            vec![(1, 0, 1, 0), (2, 1, 0, 2), (0, 1, 9, 1)],
-            "edges[2]: the root has a successor, <0,9,1>",
-        ),
-    ] {
-        assert_eq!(said(&formal(nodes, &edges)), wanted);
+    for (nodes, wanted) in NO_PARTITIONS {
+        assert_eq!(said(&formal(nodes, &[])), wanted);
     }
+    for (edges, wanted) in WRONG_EDGES {
+        assert_eq!(said(&formal(NODES, &edges)), wanted);
+    }
+    assert_eq!(
+        said(&formal(NODES, &[(1, 0, 1, 0), (2, 1, 0, 2), (0, 1, 9, 1)])),
+        "edges[2]: the root has a successor, <0,9,1>"
+    );
     assert_eq!(
         said(r#"{"ranks": 1, "nodes": [[0]]}"#),
         "`edges` is missing"

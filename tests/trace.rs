@@ -12,7 +12,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use rankfold::collective::Algorithm;
 use rankfold::topology::TreeName;
-use rankfold::{Comm, Report, Result, Source, Tag, Trace, World, op};
+use rankfold::{Comm, Rank, Report, Result, Source, Tag, Trace, World, op};
 use serde_json::Value;
 use support::random::{Calls, Kinds};
 use support::random_draft::draw;
@@ -286,6 +286,17 @@ fn of_phase<'a>(events: &'a [Value], phase: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["ph"] == phase).collect()
 }
 
+/// Whether a slice of this rank covers the time of one end of a message: a viewer attaches its arrow to that slice.
+fn is_covered(events: &[Value], end: &Value, rank: Rank) -> bool {
+    let time = end["ts"].as_f64().unwrap();
+    of_phase(events, "X").into_iter().any(|slice| {
+        let begin = slice["ts"].as_f64().unwrap();
+        slice["tid"] == rank
+            && begin <= time
+            && time <= begin + slice["dur"].as_f64().unwrap() + 1e-6
+    })
+}
+
 #[test]
 fn the_json_is_read_back_with_a_thread_a_rank_a_slice_a_call_and_both_ends_of_every_message() {
     let trace = traced(5, |comm| {
@@ -316,17 +327,8 @@ fn the_json_is_read_back_with_a_thread_a_rank_a_slice_a_call_and_both_ends_of_ev
             (Some(message.from as u64), Some(message.to as u64))
         );
         assert!(start["ts"].as_f64() <= end["ts"].as_f64());
-        // A viewer attaches an arrow to the slice at that time.
-        for (end, rank) in [(start, message.from), (&end, message.to)] {
-            let time = end["ts"].as_f64().unwrap();
-            let covers = |slice: &&&Value| {
-                let begin = slice["ts"].as_f64().unwrap();
-                slice["tid"] == rank
-                    && begin <= time
-                    && time <= begin + slice["dur"].as_f64().unwrap() + 1e-6
-            };
-            assert!(of_phase(events, "X").iter().any(|slice| covers(&slice)));
-        }
+        assert!(is_covered(events, start, message.from));
+        assert!(is_covered(events, end, message.to));
     }
 }
 

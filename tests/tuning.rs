@@ -101,34 +101,7 @@ fn serves(algorithm: Algorithm, call: &Call, element: usize) -> bool {
 /// The look-up, step by step as documented.
 fn naive(table: &TuningTable, call: &Call, element: usize) -> Option<Algorithm> {
     let bytes = call.length().saturating_mul(element);
-    let room = table.fingerprint().map_or(0, |of| of.room);
-    let ranks = call.ranks();
-    let of: Vec<&Entry> = table
-        .entries()
-        .iter()
-        .filter(|e| e.collective == call.collective)
-        .collect();
-    let near: Vec<&Entry> = match of.iter().find(|e| e.ranks == ranks) {
-        Some(exact) => vec![*exact],
-        None => {
-            let low = of
-                .iter()
-                .filter(|e| e.ranks < ranks)
-                .max_by_key(|e| e.ranks);
-            let high = of
-                .iter()
-                .filter(|e| e.ranks > ranks)
-                .min_by_key(|e| e.ranks);
-            let mut both: Vec<&Entry> = low.into_iter().chain(high).copied().collect();
-            both.retain(|e| e.ranks <= 2 * ranks && ranks <= 2 * e.ranks);
-            both.retain(|e| (e.ranks > room) == (ranks > room));
-            let ratio =
-                |e: &Entry| (e.ranks as f64).max(ranks as f64) / (e.ranks as f64).min(ranks as f64);
-            both.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
-            both
-        }
-    };
-    for entry in near {
+    for entry in near(table, call.collective, call.ranks()) {
         let Some(rule) = entry.rules.iter().rev().find(|rule| rule.from <= bytes) else {
             continue;
         };
@@ -139,6 +112,31 @@ fn naive(table: &TuningTable, call: &Call, element: usize) -> Option<Algorithm> 
         }
     }
     None
+}
+
+/// Returns the entry for so many ranks, or those of the next smaller and larger numbers that may stand for it, the
+/// nearest first.
+fn near(table: &TuningTable, collective: Collective, ranks: usize) -> Vec<&Entry> {
+    let room = table.fingerprint().map_or(0, |of| of.room);
+    let of = table.entries().iter();
+    let of: Vec<&Entry> = of.filter(|e| e.collective == collective).collect();
+    if let Some(exact) = of.iter().find(|e| e.ranks == ranks) {
+        return vec![*exact];
+    }
+    let low = of
+        .iter()
+        .filter(|e| e.ranks < ranks)
+        .max_by_key(|e| e.ranks);
+    let high = of
+        .iter()
+        .filter(|e| e.ranks > ranks)
+        .min_by_key(|e| e.ranks);
+    let mut both: Vec<&Entry> = low.into_iter().chain(high).copied().collect();
+    both.retain(|e| e.ranks <= 2 * ranks && ranks <= 2 * e.ranks);
+    both.retain(|e| (e.ranks > room) == (ranks > room));
+    let ratio = |e: &Entry| (e.ranks as f64).max(ranks as f64) / (e.ranks as f64).min(ranks as f64);
+    both.sort_by(|a, b| ratio(a).total_cmp(&ratio(b)));
+    both
 }
 
 fn any_call() -> impl Strategy<Value = (Call, usize)> {
@@ -312,52 +310,52 @@ fn what_would_be_quicker_and_is_refused_is_named() {
 
 // ── guidelines ──
 
+/// Returns the guidelines that these lines break, each with its collective and size.
+fn found(lines: &str) -> Vec<(Guideline, Collective, usize)> {
+    let all = violations(&of(lines)).into_iter();
+    all.map(|one| (one.guideline, one.collective, one.bytes))
+        .collect()
+}
+
+/// Returns an entry with these times, of the sizes from which they hold.
+fn entry(collective: &str, ranks: usize, times: &[(usize, u64)]) -> String {
+    let rule =
+        |(at, ns): &(usize, u64)| format!("from {at} bytes: binomial, {ns} ns at {at} bytes\n");
+    let rules: String = times.iter().map(rule).collect();
+    format!("{collective} on {ranks} ranks\n{rules}")
+}
+
 #[test]
 fn times_that_break_a_guideline_are_found_and_others_are_not() {
-    let found = |lines: &str| {
-        let all = violations(&of(lines)).into_iter();
-        all.map(|one| (one.guideline, one.collective, one.bytes))
-            .collect::<Vec<_>>()
-    };
-    let line = |collective: &str, ranks: usize, times: &[(usize, u64)]| {
-        let rule =
-            |(at, ns): &(usize, u64)| format!("from {at} bytes: binomial, {ns} ns at {at} bytes\n");
-        format!(
-            "{collective} on {ranks} ranks\n{}",
-            times.iter().map(rule).collect::<String>()
-        )
-    };
-    let parts = line("reduce", 4, &[(64, 2000)]) + &line("broadcast", 4, &[(64, 1000)]);
-    let slow = parts.clone() + &line("all_reduce", 4, &[(64, 4100)]);
+    let parts = entry("reduce", 4, &[(64, 2000)]) + &entry("broadcast", 4, &[(64, 1000)]);
+    let slow = parts.clone() + &entry("all_reduce", 4, &[(64, 4100)]);
     assert_eq!(
         found(&slow),
         [(Guideline::ReduceAndBroadcast, Collective::AllReduce, 64)]
     );
-    let scatter = line("scatter", 4, &[(64, 200)])
+    let scatter = entry("scatter", 4, &[(64, 200)])
         + "all_gather on 4 ranks\nfrom 0 bytes: ring, 300 ns at 64 bytes\n";
     let slow = parts.clone() + &scatter;
     assert_eq!(
         found(&slow),
         [(Guideline::ScatterAndAllGather, Collective::Broadcast, 64)]
     );
-    let cliff = line("barrier", 4, &[(0, 1000)]) + &line("barrier", 5, &[(0, 4000)]);
+    let cliff = entry("barrier", 4, &[(0, 1000)]) + &entry("barrier", 5, &[(0, 4000)]);
     assert_eq!(
         found(&cliff),
         [(Guideline::NextToAPowerOfTwo, Collective::Barrier, 0)]
     );
-    let falls = line("reduce", 4, &[(64, 9000), (1024, 2000)]);
+    let falls = entry("reduce", 4, &[(64, 9000), (1024, 2000)]);
     assert_eq!(
         found(&falls),
         [(Guideline::FewerBytes, Collective::Reduce, 64)]
     );
     let good = parts
-        + &line("all_reduce", 4, &[(64, 3500), (1024, 3400), (4096, 9000)])
-        + &line("barrier", 4, &[(0, 1000)])
-        + &line("barrier", 5, &[(0, 1900)])
-        + &line("barrier", 6, &[(0, 99_000)]);
+        + &entry("all_reduce", 4, &[(64, 3500), (1024, 3400), (4096, 9000)])
+        + &entry("barrier", 4, &[(0, 1000)])
+        + &entry("barrier", 5, &[(0, 1900)])
+        + &entry("barrier", 6, &[(0, 99_000)]);
     assert_eq!(found(&good), []);
-    assert_eq!(
-        found("scan on 4 ranks\nfrom 0 bytes: chain\nfrom 9 bytes: doubling"),
-        []
-    );
+    let untimed = "scan on 4 ranks\nfrom 0 bytes: chain\nfrom 9 bytes: doubling";
+    assert_eq!(found(untimed), []);
 }

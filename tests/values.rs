@@ -123,44 +123,50 @@ impl Drop for Counted {
     }
 }
 
+fn ones(ranks: usize) -> Vec<Counted> {
+    (0..ranks).map(|_| Counted::new(1)).collect()
+}
+
+fn add(a: Counted, b: Counted) -> Counted {
+    Counted::new(a.0 + b.0)
+}
+
+/// Both scans of ones.
+fn scans(comm: &Comm) -> Result<()> {
+    let one = comm.values().scan(Counted::new(1), add)?;
+    assert_eq!(one.0, comm.rank() as u64 + 1);
+    let before = comm.values().exclusive_scan(Counted::new(1), add)?;
+    assert_eq!(before.map_or(0, |it| it.0), comm.rank() as u64);
+    Ok(())
+}
+
+/// A failure in the middle: rank 1 panics in its fold.
+fn scan_that_panics(comm: &Comm) -> Result<()> {
+    let me = comm.rank();
+    let fold = |a: Counted, b: Counted| {
+        assert_ne!(me, 1, "in a fold");
+        add(a, b)
+    };
+    comm.values().scan(Counted::new(1), fold)?;
+    comm.values().all_to_all(ones(comm.size())).map(drop)
+}
+
 #[test]
 fn values_are_cloned_once_a_step_at_most_and_all_are_destroyed() {
     for ranks in 1..=RANKS {
         CLONES.store(0, Ordering::Relaxed);
-        let add = |a: Counted, b: Counted| Counted::new(a.0 + b.0);
         let moved = |comm: &Comm| {
-            let all = (0..ranks).map(|_| Counted::new(1)).collect();
-            let got = comm.values().all_to_all(all)?;
+            let got = comm.values().all_to_all(ones(ranks))?;
             assert_eq!(got.len(), ranks);
             Ok(())
         };
         World::new(ranks).strict().run(moved).unwrap();
         assert_eq!(CLONES.load(Ordering::Relaxed), 0);
-        World::new(ranks)
-            .strict()
-            .run(|comm| {
-                let one = comm.values().scan(Counted::new(1), add)?;
-                assert_eq!(one.0, comm.rank() as u64 + 1);
-                let before = comm.values().exclusive_scan(Counted::new(1), add)?;
-                assert_eq!(before.map_or(0, |it| it.0), comm.rank() as u64);
-                Ok(())
-            })
-            .unwrap();
+        World::new(ranks).strict().run(scans).unwrap();
         let steps = ranks.next_power_of_two().ilog2() as usize;
         assert!(CLONES.load(Ordering::Relaxed) <= 2 * ranks * steps);
-        // A failure in the middle: rank 1 panics in its fold.
         let report = guarded(&|| format!("{ranks} ranks, a panic"), || {
-            World::new(ranks).run_each(|comm| {
-                let me = comm.rank();
-                let fold = |a: Counted, b: Counted| {
-                    assert_ne!(me, 1, "in a fold");
-                    add(a, b)
-                };
-                comm.values().scan(Counted::new(1), fold)?;
-                comm.values()
-                    .all_to_all((0..ranks).map(|_| Counted::new(1)).collect())
-                    .map(drop)
-            })
+            World::new(ranks).run_each(scan_that_panics)
         });
         if ranks > 1 {
             assert!(matches!(report.outcomes[1], Outcome::Panicked { .. }));

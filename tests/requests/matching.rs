@@ -165,41 +165,45 @@ fn requests_of_several_communicators_do_not_meet() {
     });
 }
 
+/// Rank 2 fails, and the others leave a communicator for one without it: requests of the one that they leave fail, and a
+/// message of another communicator arrives all the same. Returns the number of ranks of the new one.
+fn leaves_a_twin(comm: &Comm) -> Result<usize> {
+    let twin = comm.dup()?;
+    if comm.rank() == 2 {
+        return Err(rankfold::Error::user("of itself"));
+    }
+    let other = 1 - comm.rank();
+    let kept = comm.isend(other, 0, vec![comm.rank()])?;
+    // No rank sends this: it ends because the other rank leaves the communicator.
+    let mut either = [
+        twin.irecv::<usize>(other, 1)?,
+        comm.irecv::<usize>(other, 1)?,
+    ];
+    if comm.rank() == 0 {
+        comm.send(1, 2, &[0u8])?;
+        let left = Request::wait_any(&mut either).unwrap_err();
+        assert!(left.is_consequence(), "{left}");
+        assert!(!matches!(left.kind(), ErrorKind::Deadlock(_)), "{left}");
+    } else {
+        // Not before the other has posted its requests.
+        comm.recv::<u8>(0, 2)?;
+    }
+    let small = twin.shrink()?;
+    let [of_twin, of_all] = either;
+    of_twin.cancel()?;
+    of_all.cancel()?;
+    assert_eq!(comm.recv::<usize>(other, 0)?.0, [other]);
+    kept.wait()?;
+    assert!(matches!(twin.irecv::<u8>(other, 0), Err(error) if error.is_consequence()));
+    let mut sum = [1];
+    small.all_reduce(&mut sum, op::Sum)?;
+    Ok(sum[0])
+}
+
 #[test]
 fn requests_of_a_communicator_that_is_left_fail_and_others_go_on() {
     for buffering in BUFFERINGS {
-        let report = World::new(3).buffering(buffering).run_each(|comm| {
-            let twin = comm.dup()?;
-            if comm.rank() == 2 {
-                return Err(rankfold::Error::user("of itself"));
-            }
-            let other = 1 - comm.rank();
-            let kept = comm.isend(other, 0, vec![comm.rank()])?;
-            // No rank sends this: it ends because the other rank leaves the communicator.
-            let mut either = [
-                twin.irecv::<usize>(other, 1)?,
-                comm.irecv::<usize>(other, 1)?,
-            ];
-            if comm.rank() == 0 {
-                comm.send(1, 2, &[0u8])?;
-                let left = Request::wait_any(&mut either).unwrap_err();
-                assert!(left.is_consequence(), "{left}");
-                assert!(!matches!(left.kind(), ErrorKind::Deadlock(_)), "{left}");
-            } else {
-                // Not before the other has posted its requests.
-                comm.recv::<u8>(0, 2)?;
-            }
-            let small = twin.shrink()?;
-            let [of_twin, of_all] = either;
-            of_twin.cancel()?;
-            of_all.cancel()?;
-            assert_eq!(comm.recv::<usize>(other, 0)?.0, [other]);
-            kept.wait()?;
-            assert!(matches!(twin.irecv::<u8>(other, 0), Err(error) if error.is_consequence()));
-            let mut sum = [1];
-            small.all_reduce(&mut sum, op::Sum)?;
-            Ok(sum[0])
-        });
+        let report = World::new(3).buffering(buffering).run_each(leaves_a_twin);
         for rank in [0, 1] {
             let outcome = &report.outcomes[rank];
             assert_eq!(outcome.value(), Some(&2), "{buffering:?}: {outcome:?}");

@@ -67,59 +67,49 @@ fn fault_of(zero: Step, one: Step) -> SimulateError {
     simulate(&made, &MachineModel::default()).unwrap_err()
 }
 
+const NO_SEND: SimulateError = SimulateError::NoSend {
+    rank: 0,
+    step: 0,
+    peer: 1,
+};
+
+const NO_RECEIVE: SimulateError = SimulateError::NoReceive {
+    rank: 0,
+    step: 0,
+    peer: 1,
+};
+
+const NOBODY: SimulateError = SimulateError::NoSuchPeer {
+    rank: 0,
+    step: 0,
+    peer: 2,
+    ranks: 2,
+};
+
+const UNEQUAL: SimulateError = SimulateError::UnequalExtents {
+    rank: 0,
+    step: 0,
+    peer: 1,
+    sent: 9,
+    expected: 8,
+};
+
 #[test]
 fn each_fault_names_its_culprit() {
-    let (rank, step) = (0, 0);
     let idle = Step::IDLE;
-    assert_eq!(
-        fault_of(recv(1), idle),
-        SimulateError::NoSend {
-            rank,
-            step,
-            peer: 1
-        }
-    );
-    assert_eq!(
-        fault_of(send(1), idle),
-        SimulateError::NoReceive {
-            rank,
-            step,
-            peer: 1
-        }
-    );
-    assert_eq!(
-        fault_of(send(0), idle),
-        SimulateError::OwnPeer { rank, step }
-    );
-    let nobody = SimulateError::NoSuchPeer {
-        rank,
-        step,
-        peer: 2,
-        ranks: 2,
-    };
-    assert_eq!(fault_of(recv(2), idle), nobody);
-    assert_eq!(fault_of(send(2), recv(0)), nobody);
-    let unequal = SimulateError::UnequalExtents {
-        rank,
-        step,
-        peer: 1,
-        sent: 9,
-        expected: 8,
-    };
+    assert_eq!(fault_of(recv(1), idle), NO_SEND);
+    assert_eq!(fault_of(send(1), idle), NO_RECEIVE);
+    let own = SimulateError::OwnPeer { rank: 0, step: 0 };
+    assert_eq!(fault_of(send(0), idle), own);
+    assert_eq!(fault_of(recv(2), idle), NOBODY);
+    assert_eq!(fault_of(send(2), recv(0)), NOBODY);
     let long = Step {
         send: to(1).map(longer),
         ..idle
     };
-    assert_eq!(fault_of(long, recv(0)), unequal);
+    assert_eq!(fault_of(long, recv(0)), UNEQUAL);
     // Each waits for the other: a deadlock on threads, two messages without a sender here.
-    assert_eq!(
-        fault_of(recv(1), recv(0)),
-        SimulateError::NoSend {
-            rank,
-            step,
-            peer: 1
-        }
-    );
+    assert_eq!(fault_of(recv(1), recv(0)), NO_SEND);
 }
 
 #[test]

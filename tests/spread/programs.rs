@@ -70,55 +70,59 @@ fn numbers(rank: Rank, length: usize) -> Vec<u64> {
 
 // ── refusals ──
 
-fn refusals(ranks: usize) {
-    #[derive(Clone, Copy)]
-    struct Unknown(#[allow(dead_code)] u64);
-    let usage = |result: Result<()>| {
-        let error = result.unwrap_err();
-        assert!(matches!(error.kind(), ErrorKind::Usage(_)), "{error}");
-    };
-    let not_plain = |result: Result<()>| {
-        let error = result.unwrap_err();
-        assert!(
-            matches!(error.kind(), ErrorKind::NotPlain { .. }),
-            "{error}"
-        );
-    };
-    world(ranks)
-        .run(|comm| {
-            let far = (comm.rank() + comm.size() / 2) % comm.size();
-            assert!(!comm.is_near(far));
-            not_plain(comm.send(far, 0, &["text"]));
-            not_plain(comm.isend(far, 0, vec![Unknown(1)]).map(drop));
-            not_plain(comm.broadcast(0, &mut ["text"]));
-            not_plain(comm.all_reduce(&mut [Unknown(1)], |a, _| a));
-            not_plain(comm.ibroadcast(0, vec!["text"]).map(drop));
-            usage(comm.send_value(far, 0, String::new()));
-            usage(comm.isend_value(far, 0, String::new()).map(drop));
-            not_plain(comm.ssend(far, 0, &["text"]));
-            not_plain(comm.issend(far, 0, vec!["text"]).map(drop));
-            usage(comm.values().all_gather(String::new()).map(drop));
-            usage(comm.values().all_reduce(1, |a, b| a + b).map(drop));
-            usage(comm.shrink().map(drop));
-            usage(comm.window(vec![0; 4]).map(drop));
-            usage(comm.subset(&[0, comm.size() - 1]).map(drop));
-            usage(comm.split_by(rankfold::Level::Numa).map(drop));
-            usage(rankfold::AtomicWindow::<u64>::new(comm, vec![0; 4]).map(drop));
-            let tree = rankfold::topology::Topology::binomial(comm.size());
-            let survivors = comm.reduce_over(&tree, &mut [1], op::Sum).survivors();
-            usage(survivors.map(drop));
-            not_plain(
-                comm.values()
-                    .reduce_over(&tree, 1u64, |a, b| a + b)
-                    .run()
-                    .map(drop),
-            );
-            let mut sum = [1];
-            comm.all_reduce(&mut sum, op::Sum)?;
-            assert_eq!(sum[0], comm.size());
-            Ok(())
-        })
-        .unwrap();
+#[derive(Clone, Copy)]
+struct Unknown(#[allow(dead_code)] u64);
+
+fn usage(result: Result<()>) {
+    let error = result.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Usage(_)), "{error}");
+}
+
+fn not_plain(result: Result<()>) {
+    let error = result.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::NotPlain { .. }),
+        "{error}"
+    );
+}
+
+/// What cannot be sent to another process.
+fn refused_elements(comm: &Comm) {
+    let far = (comm.rank() + comm.size() / 2) % comm.size();
+    assert!(!comm.is_near(far));
+    not_plain(comm.send(far, 0, &["text"]));
+    not_plain(comm.isend(far, 0, vec![Unknown(1)]).map(drop));
+    not_plain(comm.broadcast(0, &mut ["text"]));
+    not_plain(comm.all_reduce(&mut [Unknown(1)], |a, _| a));
+    not_plain(comm.ibroadcast(0, vec!["text"]).map(drop));
+    usage(comm.send_value(far, 0, String::new()));
+    usage(comm.isend_value(far, 0, String::new()).map(drop));
+    not_plain(comm.ssend(far, 0, &["text"]));
+    not_plain(comm.issend(far, 0, vec!["text"]).map(drop));
+    usage(comm.values().all_gather(String::new()).map(drop));
+    usage(comm.values().all_reduce(1, |a, b| a + b).map(drop));
+}
+
+/// Calls that are refused to ranks in several processes.
+fn refused_calls(comm: &Comm) {
+    usage(comm.shrink().map(drop));
+    usage(comm.window(vec![0; 4]).map(drop));
+    usage(comm.subset(&[0, comm.size() - 1]).map(drop));
+    usage(comm.split_by(rankfold::Level::Numa).map(drop));
+    usage(rankfold::AtomicWindow::<u64>::new(comm, vec![0; 4]).map(drop));
+    let tree = rankfold::topology::Topology::binomial(comm.size());
+    let survivors = comm.reduce_over(&tree, &mut [1], op::Sum).survivors();
+    usage(survivors.map(drop));
+    not_plain(
+        comm.values()
+            .reduce_over(&tree, 1u64, |a, b| a + b)
+            .run()
+            .map(drop),
+    );
+}
+
+/// Worlds that cannot be in several processes.
+fn refused_worlds(ranks: usize) {
     let refused = |error: WorldError| assert!(matches!(error, WorldError::Usage(_)), "{error}");
     refused(world(ranks).seed(1).run(|_| Ok(())).unwrap_err());
     refused(
@@ -132,6 +136,20 @@ fn refusals(ranks: usize) {
     let inside =
         World::new(1).run(|_| Ok(world(ranks).run(|_| Ok(())).map_err(|it| it.to_string())));
     assert!(inside.unwrap()[0].is_err());
+}
+
+fn refusals(ranks: usize) {
+    world(ranks)
+        .run(|comm| {
+            refused_elements(comm);
+            refused_calls(comm);
+            let mut sum = [1];
+            comm.all_reduce(&mut sum, op::Sum)?;
+            assert_eq!(sum[0], comm.size());
+            Ok(())
+        })
+        .unwrap();
+    refused_worlds(ranks);
     world(ranks).run(|comm| comm.barrier()).unwrap();
 }
 

@@ -1,72 +1,101 @@
 //! Persistent calls are started again and again.
 
-use rankfold::{Buffering, Comm, ErrorKind, Rank, Source, World, op};
+use rankfold::{Buffering, Comm, ErrorKind, Persistent, Rank, Result, Source, World, op};
 
 use crate::support::guarded;
+
+/// A persistent call of each collective with results.
+struct Calls<'c> {
+    sum: Persistent<'c, u64>,
+    passed: Persistent<'c, u64>,
+    least: Persistent<'c, u64>,
+    share: Persistent<'c, u64>,
+    collected: Persistent<'c, u64>,
+    dealt: Persistent<'c, u64>,
+    all: Persistent<'c, u64>,
+    swapped: Persistent<'c, u64>,
+    scanned: Persistent<'c, u64>,
+    before: Persistent<'c, u64>,
+}
+
+impl<'c> Calls<'c> {
+    fn new(comm: &'c Comm) -> Result<Calls<'c>> {
+        let p = comm.size();
+        let at_root = |n: usize| vec![0; if comm.rank() == 0 { n } else { 0 }];
+        Ok(Calls {
+            sum: comm.all_reduce_init(vec![0u64; 4], op::Sum)?,
+            passed: comm.broadcast_init(p - 1, vec![0u64; 3])?,
+            least: comm.reduce_init(0, vec![0u64; 2], op::Min)?,
+            share: comm.reduce_scatter_init(vec![0u64; p], vec![0], op::Sum)?,
+            collected: comm.gather_init(0, vec![0u64], at_root(p))?,
+            dealt: comm.scatter_init(0, at_root(p), vec![0u64])?,
+            all: comm.all_gather_init(vec![0u64; 2], vec![0; 2 * p])?,
+            swapped: comm.all_to_all_init(vec![0u64; p], vec![0; p])?,
+            scanned: comm.scan_init(vec![0u64], op::Sum)?,
+            before: comm.exclusive_scan_init(vec![0u64], 7, op::Sum)?,
+        })
+    }
+
+    fn each(&mut self) -> [&mut Persistent<'c, u64>; 10] {
+        [
+            &mut self.sum,
+            &mut self.passed,
+            &mut self.least,
+            &mut self.share,
+            &mut self.collected,
+            &mut self.dealt,
+            &mut self.all,
+            &mut self.swapped,
+            &mut self.scanned,
+            &mut self.before,
+        ]
+    }
+
+    /// Checks the results of `me`; `each` are the numbers that the ranks have filled their inputs with.
+    fn check(&mut self, me: Rank, each: &[u64]) -> Result<()> {
+        let total: u64 = each.iter().sum();
+        assert_eq!(self.sum.output()?, vec![total; 4]);
+        assert_eq!(self.passed.output()?, vec![each[each.len() - 1]; 3]);
+        assert_eq!(self.share.output()?, [total]);
+        assert_eq!(self.swapped.output()?, each);
+        let pairs = self.all.output()?.chunks(2);
+        assert_eq!(pairs.map(|two| two[0]).collect::<Vec<_>>(), each);
+        assert_eq!(self.scanned.output()?, [each[..=me].iter().sum::<u64>()]);
+        let sums_before = each[..me].iter().sum::<u64>();
+        assert_eq!(
+            self.before.output()?,
+            [if me == 0 { 7 } else { sums_before }]
+        );
+        assert_eq!(self.dealt.output()?, [each[0]]);
+        if me == 0 {
+            assert_eq!(self.least.output()?, vec![each[0]; 2]);
+            assert_eq!(self.collected.output()?, each);
+        }
+        Ok(())
+    }
+}
 
 #[test]
 fn persistent_collectives_give_the_same_as_blocking_ones_turn_after_turn() {
     for p in [1, 2, 3, 5, 8, 13] {
         let run = |comm: &Comm| {
             let me = comm.rank();
-            let at_root = |n: usize| vec![0; if me == 0 { n } else { 0 }];
-            let mut sum = comm.all_reduce_init(vec![0u64; 4], op::Sum)?;
-            let mut passed = comm.broadcast_init(p - 1, vec![0u64; 3])?;
-            let mut least = comm.reduce_init(0, vec![0u64; 2], op::Min)?;
-            let mut share = comm.reduce_scatter_init(vec![0u64; p], vec![0], op::Sum)?;
-            let mut collected = comm.gather_init(0, vec![0u64], at_root(p))?;
-            let mut dealt = comm.scatter_init(0, at_root(p), vec![0u64])?;
-            let mut all = comm.all_gather_init(vec![0u64; 2], vec![0; 2 * p])?;
-            let mut swapped = comm.all_to_all_init(vec![0u64; p], vec![0; p])?;
-            let mut scanned = comm.scan_init(vec![0u64], op::Sum)?;
-            let mut before = comm.exclusive_scan_init(vec![0u64], 7, op::Sum)?;
+            let mut calls = Calls::new(comm)?;
             let mut here = comm.barrier_init()?;
             for turn in 0..6 {
                 let mine = |rank: Rank| turn * 100 + rank as u64;
-                let mut calls = [
-                    &mut sum,
-                    &mut passed,
-                    &mut least,
-                    &mut share,
-                    &mut collected,
-                    &mut dealt,
-                    &mut all,
-                    &mut swapped,
-                    &mut scanned,
-                    &mut before,
-                ];
-                for call in &mut calls {
+                for call in calls.each() {
                     call.input_mut()?.fill(mine(me));
                     call.start()?;
                     assert!(call.is_active() && call.input_mut().is_err());
                 }
                 here.start()?;
                 here.wait()?;
-                for call in calls.iter_mut().rev() {
+                for call in calls.each().into_iter().rev() {
                     while turn % 2 == 1 && !call.test()? {}
                     call.wait()?;
                 }
-                let each: Vec<u64> = (0..p).map(mine).collect();
-                let total: u64 = each.iter().sum();
-                assert_eq!(sum.output()?, vec![total; 4]);
-                assert_eq!(passed.output()?, vec![mine(p - 1); 3]);
-                assert_eq!(share.output()?, [total]);
-                assert_eq!(swapped.output()?, each);
-                assert_eq!(
-                    all.output()?
-                        .chunks(2)
-                        .map(|two| two[0])
-                        .collect::<Vec<_>>(),
-                    each
-                );
-                assert_eq!(scanned.output()?, [each[..=me].iter().sum::<u64>()]);
-                let sums_before = each[..me].iter().sum::<u64>();
-                assert_eq!(before.output()?, [if me == 0 { 7 } else { sums_before }]);
-                assert_eq!(dealt.output()?, [mine(0)]);
-                if me == 0 {
-                    assert_eq!(least.output()?, vec![mine(0); 2]);
-                    assert_eq!(collected.output()?, each);
-                }
+                calls.check(me, &(0..p).map(mine).collect::<Vec<_>>())?;
             }
             Ok(())
         };

@@ -6,49 +6,44 @@ use rankfold::{Buffering, Comm, Rank, Request, Result, Source, Tag, World, op};
 
 use crate::support::guarded;
 
+/// Starts all in one scope, and waits for the first of them only.
+fn all_in_a_scope(comm: &Comm) -> Result<()> {
+    let (me, p) = (comm.rank(), comm.size());
+    let (mut sum, mut first, mut all) = ([me; 3], [me], vec![0; 2 * p]);
+    let (mut block, mut swapped, mut scanned) = ([9], vec![0; p], [1]);
+    let (mut root, mut collected) = ([me], vec![0; if me == 0 { p } else { 0 }]);
+    let mut share = [0];
+    let dealt = (me == 0).then(|| vec![me + 5; p]);
+    comm.scope(|s| {
+        let sum = s.iall_reduce(&mut sum, op::Sum)?;
+        s.ibroadcast(p - 1, &mut first)?;
+        s.iall_gather(&[me, me + 1], &mut all)?;
+        s.iscatter(0, dealt.as_deref(), &mut block)?;
+        s.iall_to_all(&vec![me; p], &mut swapped)?;
+        s.iscan(&mut scanned, op::Sum)?;
+        s.ireduce(0, &mut root, op::Max)?;
+        s.igather(0, &[me], &mut collected)?;
+        s.ireduce_scatter(&vec![1; p], &mut share, op::Sum)?;
+        assert_eq!(sum.wait()?, [p * (p - 1) / 2; 3]);
+        Ok(())
+    })?;
+    let ranks: Vec<Rank> = (0..p).collect();
+    assert_eq!(
+        (first, block, scanned, share),
+        ([p - 1], [5], [me + 1], [p])
+    );
+    let pairs: Vec<Rank> = ranks.iter().flat_map(|r| [*r, r + 1]).collect();
+    assert_eq!((all, &swapped), (pairs, &ranks));
+    assert_eq!(root, [if me == 0 { p - 1 } else { me }]);
+    assert_eq!(collected, if me == 0 { ranks } else { vec![] });
+    Ok(())
+}
+
 #[test]
 fn a_scope_ends_those_that_were_not_waited_for() {
     for p in [1, 2, 3, 8] {
-        let run = |comm: &Comm| {
-            let me = comm.rank();
-            let (mut sum, mut first, mut all) = ([me; 3], [me], vec![0; 2 * p]);
-            let (mut block, mut swapped, mut scanned) = ([9], vec![0; p], [1]);
-            let (mut root, mut collected) = ([me], vec![0; if me == 0 { p } else { 0 }]);
-            let mut share = [0];
-            comm.scope(|s| {
-                let sum = s.iall_reduce(&mut sum, op::Sum)?;
-                s.ibroadcast(p - 1, &mut first)?;
-                s.iall_gather(&[me, me + 1], &mut all)?;
-                s.iscatter(
-                    0,
-                    Some(&vec![me + 5; p]).filter(|_| me == 0).map(|v| &v[..]),
-                    &mut block,
-                )?;
-                s.iall_to_all(&vec![me; p], &mut swapped)?;
-                s.iscan(&mut scanned, op::Sum)?;
-                s.ireduce(0, &mut root, op::Max)?;
-                s.igather(0, &[me], &mut collected)?;
-                s.ireduce_scatter(&vec![1; p], &mut share, op::Sum)?;
-                assert_eq!(sum.wait()?, [p * (p - 1) / 2; 3]);
-                Ok(())
-            })?;
-            let ranks: Vec<Rank> = (0..p).collect();
-            assert_eq!(
-                (first, block, scanned, share),
-                ([p - 1], [5], [me + 1], [p])
-            );
-            assert_eq!(
-                (all, swapped),
-                (
-                    ranks.iter().flat_map(|r| [*r, r + 1]).collect(),
-                    ranks.clone()
-                )
-            );
-            assert_eq!(root, [if me == 0 { p - 1 } else { me }]);
-            assert_eq!(collected, if me == 0 { ranks } else { vec![] });
-            Ok(())
-        };
-        guarded(&|| format!("{p} ranks"), || World::new(p).strict().run(run)).unwrap();
+        let run = || World::new(p).strict().run(all_in_a_scope);
+        guarded(&|| format!("{p} ranks"), run).unwrap();
     }
 }
 

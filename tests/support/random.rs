@@ -224,7 +224,7 @@ impl Act {
 
 impl Whole {
     fn play(self, comm: &Comm, id: u64) -> Result<()> {
-        let (n, me) = (comm.size(), comm.rank());
+        let me = comm.rank();
         match self {
             Whole::Barrier => comm.barrier()?,
             Whole::Broadcast { root, length } => {
@@ -232,19 +232,7 @@ impl Whole {
                 comm.broadcast(root, &mut data)?;
                 assert_eq!(data, elements(id, root, length), "broadcast {id}");
             }
-            Whole::AllReduce { length } => {
-                let mut data = elements(id, me, length);
-                if id.is_multiple_of(3) {
-                    let (first, second) = data.split_at_mut(length / 3);
-                    comm.fused(|f| {
-                        f.all_reduce(first, op::Sum);
-                        f.all_reduce(second, op::Sum);
-                    })?;
-                } else {
-                    comm.all_reduce(&mut data, op::Sum)?;
-                }
-                assert_eq!(data, sums(id, n, length), "all_reduce {id}");
-            }
+            Whole::AllReduce { length } => all_reduce(comm, id, length)?,
             Whole::Compose { root, length } => {
                 // An associative operator that keeps only the left operand: the result is the first rank's.
                 let mut data = elements(id, me, length);
@@ -255,13 +243,13 @@ impl Whole {
             }
             Whole::Over { order, length } => sum_over(comm, id, order, length)?,
             Whole::Shift { by, length } => {
-                let (up, down) = ((me + by) % n, (me + n - by % n) % n);
+                let (up, down) = up_and_down(comm, by);
                 let tag = 1_000_000 + id as u32;
                 let (got, _) = comm.sendrecv(up, tag, &elements(id, me, length), down, tag)?;
                 assert_eq!(got, elements(id, down, length), "shift {id}");
             }
             Whole::Gather { by, length } => {
-                let (up, down) = ((me + by) % n, (me + n - by % n) % n);
+                let (up, down) = up_and_down(comm, by);
                 let mut got = vec![0; length];
                 let graph = comm.graph(&[down], &[up])?;
                 graph.neighbor_all_gather(&elements(id, me, length), &mut got)?;
@@ -274,6 +262,28 @@ impl Whole {
         }
         Ok(())
     }
+}
+
+/// The ranks so many places up and down.
+fn up_and_down(comm: &Comm, by: usize) -> (Rank, Rank) {
+    let (n, me) = (comm.size(), comm.rank());
+    ((me + by) % n, (me + n - by % n) % n)
+}
+
+/// Sums in one call or, by some numbers, in two fused ones.
+fn all_reduce(comm: &Comm, id: u64, length: usize) -> Result<()> {
+    let mut data = elements(id, comm.rank(), length);
+    if id.is_multiple_of(3) {
+        let (first, second) = data.split_at_mut(length / 3);
+        comm.fused(|f| {
+            f.all_reduce(first, op::Sum);
+            f.all_reduce(second, op::Sum);
+        })?;
+    } else {
+        comm.all_reduce(&mut data, op::Sum)?;
+    }
+    assert_eq!(data, sums(id, comm.size(), length), "all_reduce {id}");
+    Ok(())
 }
 
 fn sum_over(comm: &Comm, id: u64, order: Order, length: usize) -> Result<()> {

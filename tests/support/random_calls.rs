@@ -1,7 +1,7 @@
 //! The collectives of random programs, in each of their forms: blocking, started, persistent, and started on borrowed
 //! vectors in a scope. What each must return is known from its number.
 
-use rankfold::{Comm, Persistent, Rank, Request, Result, op};
+use rankfold::{Comm, Persistent, Rank, Request, Result, Scope, ScopedRequest, op};
 
 use super::random::{elements, sums};
 
@@ -268,7 +268,7 @@ impl<'c> Mine<'c> {
 
     /// Starts it on borrowed vectors, beside a sum.
     pub fn in_scope(&self) -> Result<()> {
-        let (root, counts) = (self.call.root, &self.counts(self.comm.rank())[..]);
+        let counts = self.counts(self.comm.rank());
         let (input, from) = (self.input(), self.from());
         let mut output = if self.in_place() {
             input.clone()
@@ -276,29 +276,9 @@ impl<'c> Mine<'c> {
             self.output()
         };
         let mut ranks = [1_u64];
-        let all = self.is_root().then_some(&input[..]);
         self.comm.scope(|scope| {
             let other = scope.iall_reduce(&mut ranks, op::Sum)?;
-            let out = &mut output[..];
-            let one = match (self.call.kind, self.call.counted) {
-                (Kind::Broadcast, _) => scope.ibroadcast(root, out)?,
-                (Kind::Reduce, _) => scope.ireduce(root, out, op::Sum)?,
-                (Kind::AllReduce, _) => scope.iall_reduce(out, op::Sum)?,
-                (Kind::Scan, _) => scope.iscan(out, op::Sum)?,
-                (Kind::ExclusiveScan, _) => scope.iexclusive_scan(out, 0, op::Sum)?,
-                (Kind::ReduceScatter, false) => scope.ireduce_scatter(&input, out, op::Sum)?,
-                (Kind::ReduceScatter, true) => {
-                    scope.ireduce_scatter_v(&input, counts, out, op::Sum)?
-                }
-                (Kind::Gather, false) => scope.igather(root, &input, out)?,
-                (Kind::Gather, true) => scope.igather_v(root, &input, counts, out)?,
-                (Kind::Scatter, false) => scope.iscatter(root, all, out)?,
-                (Kind::Scatter, true) => scope.iscatter_v(root, all, counts, out)?,
-                (Kind::AllGather, false) => scope.iall_gather(&input, out)?,
-                (Kind::AllGather, true) => scope.iall_gather_v(&input, counts, out)?,
-                (Kind::AllToAll, false) => scope.iall_to_all(&input, out)?,
-                (Kind::AllToAll, true) => scope.iall_to_all_v(&input, counts, out, &from)?,
-            };
+            let one = self.start_in(scope, &input, [&counts, &from], &mut output)?;
             // The other one is waited for by the end of the scope.
             match self.id.is_multiple_of(2) {
                 true => one.wait().map(drop),
@@ -308,5 +288,34 @@ impl<'c> Mine<'c> {
         assert_eq!(ranks[0], self.comm.size() as u64, "in a scope {}", self.id);
         self.check(&output);
         Ok(())
+    }
+
+    /// `counts` are those of what is sent and, in an all-to-all, of what is received.
+    fn start_in<'scope, 'env>(
+        &self,
+        scope: &'scope Scope<'scope, 'env>,
+        input: &[u64],
+        [counts, from]: [&[usize]; 2],
+        out: &'env mut [u64],
+    ) -> Result<ScopedRequest<'scope, &'env mut [u64]>> {
+        let root = self.call.root;
+        let all = self.is_root().then_some(input);
+        match (self.call.kind, self.call.counted) {
+            (Kind::Broadcast, _) => scope.ibroadcast(root, out),
+            (Kind::Reduce, _) => scope.ireduce(root, out, op::Sum),
+            (Kind::AllReduce, _) => scope.iall_reduce(out, op::Sum),
+            (Kind::Scan, _) => scope.iscan(out, op::Sum),
+            (Kind::ExclusiveScan, _) => scope.iexclusive_scan(out, 0, op::Sum),
+            (Kind::ReduceScatter, false) => scope.ireduce_scatter(input, out, op::Sum),
+            (Kind::ReduceScatter, true) => scope.ireduce_scatter_v(input, counts, out, op::Sum),
+            (Kind::Gather, false) => scope.igather(root, input, out),
+            (Kind::Gather, true) => scope.igather_v(root, input, counts, out),
+            (Kind::Scatter, false) => scope.iscatter(root, all, out),
+            (Kind::Scatter, true) => scope.iscatter_v(root, all, counts, out),
+            (Kind::AllGather, false) => scope.iall_gather(input, out),
+            (Kind::AllGather, true) => scope.iall_gather_v(input, counts, out),
+            (Kind::AllToAll, false) => scope.iall_to_all(input, out),
+            (Kind::AllToAll, true) => scope.iall_to_all_v(input, counts, out, from),
+        }
     }
 }

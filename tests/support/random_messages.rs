@@ -67,12 +67,7 @@ pub fn receive(comm: &Comm, message: Message, any_tag: bool, probe: bool) -> Res
         _ if moved => comm.recv_value::<Vec<u64>>(source, tag)?.0,
         0 => comm.irecv::<u64>(source, tag)?.wait()?.0,
         1 => polled(comm.irecv::<u64>(source, tag)?.map(|(data, _)| data))?,
-        2 => {
-            let mut call = comm.recv_init(source, tag, vec![0; length])?;
-            call.start()?;
-            call.wait()?;
-            call.output()?.to_vec()
-        }
+        2 => persistent(comm, source, tag, length)?,
         3..=5 => comm.recv(source, tag)?.0,
         _ => {
             let mut buffer = vec![0; length + 1];
@@ -83,6 +78,13 @@ pub fn receive(comm: &Comm, message: Message, any_tag: bool, probe: bool) -> Res
     };
     assert!(plain || got == elements(id, from, length), "{message:?}");
     Ok(())
+}
+
+fn persistent(comm: &Comm, source: Source, tag: Tag, length: usize) -> Result<Vec<u64>> {
+    let mut call = comm.recv_init(source, tag, vec![0; length])?;
+    call.start()?;
+    call.wait()?;
+    Ok(call.output()?.to_vec())
 }
 
 /// Looks for the end of a request again and again.

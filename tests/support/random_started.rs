@@ -4,7 +4,7 @@
 use rankfold::{Comm, Graph, Persistent, Rank, Request, Result, op};
 
 use super::random::{elements, sums};
-use super::random_calls::Call;
+use super::random_calls::{Call, Mine};
 
 /// A started collective of all ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,19 +102,9 @@ impl Begun {
             }
             Begun::Call { call, persistent } => {
                 let mine = call.of(comm, id);
-                let ending = match persistent {
-                    false => Ending::Plain(mine.start()?),
-                    true => {
-                        let mut call = mine.persistent()?;
-                        call.start()?;
-                        Ending::Persistent(call)
-                    }
-                };
-                Ok(Open {
-                    id,
-                    right: mine.right(),
-                    ending,
-                })
+                let ending = start_call(&mine, persistent)?;
+                let right = mine.right();
+                Ok(Open { id, right, ending })
             }
             Begun::Exchange {
                 length,
@@ -134,6 +124,15 @@ impl Begun {
             }
         }
     }
+}
+
+fn start_call<'c>(mine: &Mine<'c>, persistent: bool) -> Result<Ending<'c>> {
+    if !persistent {
+        return Ok(Ending::Plain(mine.start()?));
+    }
+    let mut call = mine.persistent()?;
+    call.start()?;
+    Ok(Ending::Persistent(call))
 }
 
 fn start_sum(

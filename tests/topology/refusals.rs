@@ -35,6 +35,11 @@ fn triples_that_are_no_topology_are_refused_by_name() {
             triple: Triple { step: 1, .. }
         }
     ));
+}
+
+#[test]
+fn triples_that_are_no_tree_in_order_are_refused_by_name() {
+    use TopologyError::*;
     let two = refusal(3, 0, &[(2, 0, 1), (1, 1, 0), (2, 2, 0)]);
     assert!(matches!(
         two,

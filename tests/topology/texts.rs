@@ -57,6 +57,11 @@ fn text_that_is_no_topology_is_refused_with_its_line() {
         blamed("ranks 2\n1 0 0\nranks 2"),
         (3, BadLine { .. })
     ));
+}
+
+#[test]
+fn a_line_that_contradicts_another_is_blamed() {
+    use TopologyError::*;
     assert!(matches!(
         blamed("ranks 2\n1 0 0\n2 0 0"),
         (3, RankOutOfRange { rank: 2, ranks: 2 })
@@ -74,6 +79,11 @@ fn text_that_is_no_topology_is_refused_with_its_line() {
         blamed("root 0\n1 0 0\n0 0 1"),
         (3, RootHasSuccessor { .. })
     ));
+}
+
+#[test]
+fn lines_that_are_no_tree_in_order_are_refused_with_the_one_to_blame() {
+    use TopologyError::*;
     assert!(matches!(
         blamed("1 0 2\n2 0 1\n3 0 0"),
         (1, Cycle { rank: 1, .. })

@@ -116,49 +116,51 @@ fn a_tree_that_is_none_is_refused_by_its_ranks() {
     ));
 }
 
+/// The sending node, the node and the step that it sends into, and the process there.
+type Edge = (usize, usize, usize, Rank);
+
+fn with_edges(formal: Formal, edges: &[Edge]) -> Formal {
+    let edges = edges.iter();
+    edges.fold(formal, |formal, &(from, into, step, process)| {
+        with_edge(formal, from, into, step, process)
+    })
+}
+
+/// Edges among nodes of one rank each: the property that they break, and at which node.
+const WRONG_AMONG_THREE: [([Edge; 2], u8, Rank); 5] = [
+    ([(1, 0, 1, 0), (2, 0, 2, 0)], 1, 1),
+    ([(1, 0, 0, 0), (2, 1, 0, 1)], 2, 1),
+    ([(1, 0, 0, 0), (2, 0, 0, 0)], 3, 0),
+    ([(1, 0, 0, 0), (2, 0, 2, 0)], 4, 0),
+    ([(1, 0, 2, 0), (2, 1, 0, 1)], 6, 1),
+];
+
 #[test]
 fn each_property_of_the_strict_form_is_refused_by_its_number() {
     let broken = |formal: Formal| match formal.strict() {
         Err(TopologyError::NotStrict { property, node }) => (property, node),
         other => panic!("{other:?}"),
     };
-    let three = || nodes(3, &[&[0], &[1], &[2]]);
-    assert_eq!(
-        broken(with_edge(with_edge(three(), 1, 0, 1, 0), 2, 0, 2, 0)),
-        (1, vec![1])
-    );
-    assert_eq!(
-        broken(with_edge(with_edge(three(), 1, 0, 0, 0), 2, 1, 0, 1)),
-        (2, vec![1])
-    );
-    assert_eq!(
-        broken(with_edge(with_edge(three(), 1, 0, 0, 0), 2, 0, 0, 0)),
-        (3, vec![0])
-    );
-    assert_eq!(
-        broken(with_edge(with_edge(three(), 1, 0, 0, 0), 2, 0, 2, 0)),
-        (4, vec![0])
-    );
-    assert_eq!(
-        broken(with_edge(with_edge(three(), 1, 0, 2, 0), 2, 1, 0, 1)),
-        (6, vec![1])
-    );
+    for (edges, property, rank) in WRONG_AMONG_THREE {
+        let three = nodes(3, &[&[0], &[1], &[2]]);
+        let found = broken(with_edges(three, &edges));
+        assert_eq!(found, (property, vec![rank]), "{edges:?}");
+    }
 
     // Two edges of one weight fit into {1,2}, but not both into process 1.
-    let two_by_two = || with_edge(nodes(5, &[&[0], &[2, 1], &[3], &[4]]), 1, 0, 1, 0);
+    let four = |edges: [Edge; 3]| with_edges(nodes(5, &[&[0], &[2, 1], &[3], &[4]]), &edges);
     assert!(
-        with_edge(with_edge(two_by_two(), 2, 1, 0, 1), 3, 1, 0, 2)
+        four([(1, 0, 1, 0), (2, 1, 0, 1), (3, 1, 0, 2)])
             .strict()
             .is_ok()
     );
     assert_eq!(
-        broken(with_edge(with_edge(two_by_two(), 2, 1, 0, 1), 3, 1, 0, 1)),
+        broken(four([(1, 0, 1, 0), (2, 1, 0, 1), (3, 1, 0, 1)])),
         (4, vec![1, 2])
     );
 
-    let later = || with_edge(nodes(5, &[&[0], &[2, 1], &[3], &[4]]), 1, 0, 2, 0);
     assert_eq!(
-        broken(with_edge(with_edge(later(), 2, 1, 0, 1), 3, 1, 1, 2)),
+        broken(four([(1, 0, 2, 0), (2, 1, 0, 1), (3, 1, 1, 2)])),
         (5, vec![1, 2])
     );
 }

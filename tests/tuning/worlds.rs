@@ -5,7 +5,7 @@ use std::time::Duration;
 use rankfold::collective::{Call, Collective, Fingerprint, Rule, TuningTable, violations};
 use rankfold::machine::{Bind, Machine};
 use rankfold::measure::Control;
-use rankfold::tune::{Plan, tune};
+use rankfold::tune::{Plan, Tuned, tune};
 use rankfold::{Comm, Error, World, WorldError, op};
 
 use super::{below, of, random};
@@ -18,15 +18,9 @@ fn started(world: World) -> String {
     }
 }
 
-#[test]
-fn a_table_of_another_machine_or_setting_is_refused_when_the_world_starts() {
-    let here = Fingerprint::of(&Machine::here(), &Bind::Auto);
-    let table = |of: Fingerprint| TuningTable::new(Some(of), Vec::new()).unwrap();
-    World::new(2)
-        .tuned(table(here.clone()))
-        .run(|comm| comm.barrier())
-        .unwrap();
-    for (of, says) in [
+/// What differs from this machine or setting in one thing, and what is said of it.
+fn others(here: &Fingerprint) -> [(Fingerprint, &'static str); 5] {
+    [
         (
             Fingerprint {
                 version: "0.0.1".into(),
@@ -62,7 +56,18 @@ fn a_table_of_another_machine_or_setting_is_refused_when_the_world_starts() {
             },
             "its binding is none, and here it is auto",
         ),
-    ] {
+    ]
+}
+
+#[test]
+fn a_table_of_another_machine_or_setting_is_refused_when_the_world_starts() {
+    let here = Fingerprint::of(&Machine::here(), &Bind::Auto);
+    let table = |of: Fingerprint| TuningTable::new(Some(of), Vec::new()).unwrap();
+    World::new(2)
+        .tuned(table(here.clone()))
+        .run(|comm| comm.barrier())
+        .unwrap();
+    for (of, says) in others(&here) {
         let line = started(World::new(2).tuned(table(of)));
         assert!(
             line.contains(says) && line.ends_with("`rankfold tune`"),
@@ -77,14 +82,22 @@ fn a_table_of_another_machine_or_setting_is_refused_when_the_world_starts() {
 
 /// Runs one call of each collective, and compares all results with their definitions.
 fn all_right(comm: &Comm, seed: u64) -> Result<(), Error> {
-    let (me, ranks) = (comm.rank(), comm.size());
+    let ranks = comm.size();
     // Blocks are equally long.
     let length = ranks * below(seed, 0, 4) * below(seed, 1, 80);
     let root = below(seed, 2, ranks);
-    let maps = |rank: usize, n: usize| -> Vec<Map> { (0..n).map(|i| map(rank, i)).collect() };
-    let all: Vec<Vec<Map>> = (0..ranks).map(|rank| maps(rank, length)).collect();
-    let folded = fold(&all, compose);
+    let maps = |rank: usize| -> Vec<Map> { (0..length).map(|i| map(rank, i)).collect() };
+    let all: Vec<Vec<Map>> = (0..ranks).map(maps).collect();
     comm.barrier()?;
+    vectors_right(comm, root, &all)?;
+    blocks_right(comm, root, &all)?;
+    exchange_right(comm)
+}
+
+/// The collectives of whole vectors.
+fn vectors_right(comm: &Comm, root: usize, all: &[Vec<Map>]) -> Result<(), Error> {
+    let (me, length) = (comm.rank(), all[0].len());
+    let folded = fold(all, compose);
     let mut v = all[me].clone();
     comm.all_reduce(&mut v, Compose)?;
     assert_eq!(v, folded);
@@ -93,7 +106,7 @@ fn all_right(comm: &Comm, seed: u64) -> Result<(), Error> {
     let mut v = numbers(me);
     comm.all_reduce(&mut v, op::Sum)?;
     let sums = fold(
-        &(0..ranks).map(numbers).collect::<Vec<_>>(),
+        &(0..all.len()).map(numbers).collect::<Vec<_>>(),
         u64::wrapping_add,
     );
     assert_eq!(v, sums);
@@ -106,6 +119,13 @@ fn all_right(comm: &Comm, seed: u64) -> Result<(), Error> {
     let mut v = all[me].clone();
     comm.scan(&mut v, Compose)?;
     assert_eq!(v, fold(&all[..=me], compose));
+    Ok(())
+}
+
+/// The collectives of one block for each rank.
+fn blocks_right(comm: &Comm, root: usize, all: &[Vec<Map>]) -> Result<(), Error> {
+    let (me, ranks, length) = (comm.rank(), comm.size(), all[0].len());
+    let folded = fold(all, compose);
     let block = |rank: usize| rank * length / ranks..(rank + 1) * length / ranks;
     let mut own = vec![(0, 0); block(me).len()];
     comm.scatter(root, (me == root).then_some(&all[root][..]), &mut own)?;
@@ -117,6 +137,12 @@ fn all_right(comm: &Comm, seed: u64) -> Result<(), Error> {
     assert_eq!(whole, folded);
     let gathered = comm.gather(root, &own)?;
     assert_eq!(gathered, (me == root).then_some(folded));
+    Ok(())
+}
+
+/// The exchange of all ranks with all.
+fn exchange_right(comm: &Comm) -> Result<(), Error> {
+    let (me, ranks) = (comm.rank(), comm.size());
     let pieces: Vec<(usize, usize)> = (0..3 * ranks).map(|i| (me, i)).collect();
     let mut got = vec![(0, 0); 3 * ranks];
     comm.all_to_all(&pieces, &mut got)?;
@@ -182,9 +208,9 @@ fn a_communicator_follows_the_entry_of_its_own_size_and_says_so() {
 
 // ── a measured table ──
 
-#[test]
-fn a_measured_table_is_whole_good_here_and_followed() {
-    let plan = Plan {
+/// A short measurement of three collectives.
+fn short_plan() -> Plan {
+    Plan {
         collectives: vec![
             Collective::AllReduce,
             Collective::Broadcast,
@@ -194,13 +220,11 @@ fn a_measured_table_is_whole_good_here_and_followed() {
         bytes: vec![8, 1024],
         time: Duration::from_secs(2),
         ..Plan::of(&Machine::here())
-    };
-    let mut last = Duration::ZERO;
-    let tuned = tune(&plan, &Control::default(), &mut |progress| {
-        assert!(progress.elapsed >= last && progress.point.refused().is_none());
-        last = progress.elapsed;
-    });
-    let tuned = tuned.unwrap();
+    }
+}
+
+/// Checks that the short plan was measured whole.
+fn is_whole(tuned: &Tuned) {
     assert_eq!((tuned.places.0, tuned.interrupted), (10, false));
     assert!(tuned.places.1 > 0 && tuned.passes > 0);
     // The noise of the whole measurement: without it a table cannot be refused.
@@ -216,6 +240,17 @@ fn a_measured_table_is_whole_good_here_and_followed() {
     assert!(entries.iter().all(|entry| entry.rules[0].from == 0));
     assert_eq!(tuned.violations, violations(&tuned.table));
     assert_eq!(tuned.table.to_string().parse(), Ok(tuned.table.clone()));
+}
+
+#[test]
+fn a_measured_table_is_whole_good_here_and_followed() {
+    let mut last = Duration::ZERO;
+    let tuned = tune(&short_plan(), &Control::default(), &mut |progress| {
+        assert!(progress.elapsed >= last && progress.point.refused().is_none());
+        last = progress.elapsed;
+    });
+    let tuned = tuned.unwrap();
+    is_whole(&tuned);
     let best = tuned.table.entry(Collective::AllReduce, 2).unwrap().rules[0].best;
     let ran = World::new(2).tuned(tuned.table).run(|comm| {
         let call = Call::new(Collective::AllReduce, 2, 1).commuting();

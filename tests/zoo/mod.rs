@@ -229,20 +229,11 @@ pub fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -
             .collect();
         let mut wire = HashMap::new();
         for (rank, step) in steps.iter().enumerate() {
-            if let Some(LocalCopy { from, to, combine }) = step.local {
-                let values: Vec<_> = places(from)
-                    .iter()
-                    .map(|&i| buffers[rank][from.buffer as usize][i])
-                    .collect();
-                for (i, value) in places(to).into_iter().zip(values) {
-                    let held = &mut buffers[rank][to.buffer as usize][i];
-                    *held = combined(combine, *held, value, op);
-                }
+            if let Some(local) = step.local {
+                copy(&mut buffers[rank], local, op);
             }
             if let Some(send) = step.send {
-                let from = &buffers[rank][send.region.buffer as usize];
-                let values: Vec<_> = places(send.region).iter().map(|&i| from[i]).collect();
-                wire.insert((rank, send.peer), values);
+                wire.insert((rank, send.peer), values(&buffers[rank], send.region));
             }
         }
         for (rank, step) in steps.iter().enumerate() {
@@ -264,6 +255,20 @@ pub fn execute(schedule: &dyn Schedule, buffers: &mut [Buffers], op: Operator) -
         }
     }
     Some(())
+}
+
+fn values(buffers: &Buffers, region: Region) -> Vec<Affine> {
+    let from = &buffers[region.buffer as usize];
+    places(region).iter().map(|&i| from[i]).collect()
+}
+
+fn copy(buffers: &mut Buffers, local: LocalCopy, op: Operator) {
+    let LocalCopy { from, to, combine } = local;
+    let values = values(buffers, from);
+    for (i, value) in places(to).into_iter().zip(values) {
+        let held = &mut buffers[to.buffer as usize][i];
+        *held = combined(combine, *held, value, op);
+    }
 }
 
 /// Returns whether a schedule computes what it should. Elements without an initial value are garbage.

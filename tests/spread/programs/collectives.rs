@@ -61,6 +61,20 @@ pub fn collectives(ranks: usize) {
 }
 
 fn reductions(comm: &Comm, length: usize) -> Result<()> {
+    to_all_and_to_one(comm, length)?;
+    scans(comm, length)?;
+    let (me, size) = (comm.rank(), comm.size());
+    let whole = |rank| maps(rank, length * size);
+    let mut block = vec![(0, 0); length];
+    comm.reduce_scatter(&whole(me), &mut block, compose)?;
+    assert!(
+        block == fold(0..size, whole, compose)[me * length..][..length],
+        "reduce_scatter"
+    );
+    Ok(())
+}
+
+fn to_all_and_to_one(comm: &Comm, length: usize) -> Result<()> {
     let (me, size) = (comm.rank(), comm.size());
     let sum = fold(0..size, |rank| numbers(rank, length), u64::wrapping_add);
     let composed = fold(0..size, |rank| maps(rank, length), compose);
@@ -82,6 +96,11 @@ fn reductions(comm: &Comm, length: usize) -> Result<()> {
             );
         }
     }
+    Ok(())
+}
+
+fn scans(comm: &Comm, length: usize) -> Result<()> {
+    let me = comm.rank();
     let mut scanned = maps(me, length);
     comm.scan(&mut scanned, compose)?;
     assert!(
@@ -96,13 +115,6 @@ fn reductions(comm: &Comm, length: usize) -> Result<()> {
             "exclusive scan"
         );
     }
-    let whole = |rank| maps(rank, length * size);
-    let mut block = vec![(0, 0); length];
-    comm.reduce_scatter(&whole(me), &mut block, compose)?;
-    assert!(
-        block == fold(0..size, whole, compose)[me * length..][..length],
-        "reduce_scatter"
-    );
     Ok(())
 }
 
