@@ -2,6 +2,8 @@
 //! element, ranks that disagree in one thing, inputs that several ranks share, elements of odd sizes and alignments.
 //! Results are right or typed errors, no rank hangs, and every rank has exclusive access to its vector again at once.
 
+#[path = "direct_hostile/differences.rs"]
+mod differences;
 mod support;
 
 use std::fmt::Debug;
@@ -218,13 +220,23 @@ fn all_of<T: Element + PartialEq + Debug>(
     make: impl Fn(usize, usize) -> T,
     op: impl Operator<T> + Copy,
 ) -> Result<()> {
+    all_reductions_of(comm, each, &make, op)?;
+    all_movements_of(comm, each, &make)
+}
+
+/// Compares the reductions.
+fn all_reductions_of<T: Element + PartialEq + Debug>(
+    comm: &Comm,
+    each: usize,
+    make: impl Fn(usize, usize) -> T,
+    op: impl Operator<T> + Copy,
+) -> Result<()> {
     let (me, ranks, root) = (comm.rank(), comm.size(), comm.size() - 1);
     let n = each * ranks;
     let vector = |rank| (0..n).map(|i| make(rank, i)).collect::<Vec<T>>();
     let folded = |i| (1..ranks).fold(make(0, i), |sum, rank| op.combine(sum, make(rank, i)));
     let sums: Vec<T> = (0..n).map(folded).collect();
     let own = each * me..each * (me + 1);
-    let joined: Vec<T> = (0..n).map(|i| make(i / each, i)).collect();
 
     let mine = vector(me);
     let mut v = mine.clone();
@@ -232,20 +244,29 @@ fn all_of<T: Element + PartialEq + Debug>(
     assert_eq!(v, sums);
     let mut v = mine.clone();
     comm.using(Direct).reduce(root, &mut v, op)?;
-    assert_eq!(
-        v,
-        if me == root {
-            sums.clone()
-        } else {
-            mine.clone()
-        }
-    );
+    assert_eq!(v, *if me == root { &sums } else { &mine });
     let mut v = vector(ranks);
     comm.using(Direct).all_reduce_into(&mine, &mut v, op)?;
     assert_eq!(v, sums);
     let mut block = vector(ranks)[own.clone()].to_vec();
     comm.using(Direct).reduce_scatter(&mine, &mut block, op)?;
-    assert_eq!(block, sums[own.clone()]);
+    assert_eq!(block, sums[own]);
+    Ok(())
+}
+
+/// Compares the calls that move elements.
+fn all_movements_of<T: Element + PartialEq + Debug>(
+    comm: &Comm,
+    each: usize,
+    make: impl Fn(usize, usize) -> T,
+) -> Result<()> {
+    let (me, ranks, root) = (comm.rank(), comm.size(), comm.size() - 1);
+    let n = each * ranks;
+    let vector = |rank| (0..n).map(|i| make(rank, i)).collect::<Vec<T>>();
+    let own = each * me..each * (me + 1);
+    let joined: Vec<T> = (0..n).map(|i| make(i / each, i)).collect();
+
+    let mine = vector(me);
     let mut v = mine.clone();
     comm.using(Direct).broadcast(root, &mut v)?;
     assert_eq!(v, vector(root));
@@ -365,84 +386,6 @@ fn ranks_may_write_side_by_side() {
             World::new(ranks).run(run).unwrap();
             drop(parts);
             assert_eq!(all, vec![(ranks * (ranks - 1) / 2) as u64; ranks * n]);
-        }
-    }
-}
-
-/// The call of each rank; the last one makes another call.
-type Odd = fn(&Comm, bool) -> Result<()>;
-
-#[test]
-fn a_difference_in_one_thing_is_found_before_anything_is_touched() {
-    fn lengths(comm: &Comm, odd: bool) -> Result<()> {
-        let mut v = vec![5u64; 900 + usize::from(odd)];
-        let result = comm.using(Direct).all_reduce(&mut v, op::Sum);
-        assert!(v.iter().all(|&x| x == 5));
-        result
-    }
-    fn empty(comm: &Comm, odd: bool) -> Result<()> {
-        let mut v = vec![5u64; if odd { 0 } else { 900 }];
-        let result = comm.using(Direct).all_reduce(&mut v, op::Sum);
-        assert!(v.iter().all(|&x| x == 5));
-        result
-    }
-    fn types(comm: &Comm, odd: bool) -> Result<()> {
-        if odd {
-            return comm.using(Direct).all_reduce(&mut [5i64; 900], op::Sum);
-        }
-        let mut v = vec![5u64; 900];
-        let result = comm.using(Direct).all_reduce(&mut v, op::Sum);
-        assert!(v.iter().all(|&x| x == 5));
-        result
-    }
-    fn shapes(comm: &Comm, odd: bool) -> Result<()> {
-        if odd {
-            return comm.using(Direct).broadcast(0, &mut [[5u32; 2]; 900]);
-        }
-        comm.using(Direct).broadcast(0, &mut [5u64; 900])
-    }
-    fn roots(comm: &Comm, odd: bool) -> Result<()> {
-        let mut v = vec![comm.rank(); 900];
-        let result = comm.using(Direct).broadcast(usize::from(odd), &mut v);
-        assert!(v.iter().all(|&x| x == comm.rank()));
-        result
-    }
-    fn operators(comm: &Comm, odd: bool) -> Result<()> {
-        let mut v = vec![5u64; 900];
-        if odd {
-            return comm.using(Direct).all_reduce(&mut v, op::Max);
-        }
-        comm.using(Direct).all_reduce(&mut v, op::Sum)
-    }
-    fn gathers(comm: &Comm, odd: bool) -> Result<()> {
-        let block = vec![comm.rank() as u64; 90 + usize::from(odd)];
-        comm.using(Direct).gather(0, &block).map(drop)
-    }
-    fn halves(comm: &Comm, odd: bool) -> Result<()> {
-        let mut v = vec![comm.rank() as u64; 900];
-        if odd {
-            let mut block = vec![0; span::block(900, comm.size(), comm.rank()).len()];
-            return comm.using(Direct).reduce_scatter(&v, &mut block, op::Sum);
-        }
-        comm.using(Direct).all_reduce(&mut v, op::Sum)
-    }
-    let kinds: [Odd; 8] = [
-        lengths, empty, types, shapes, roots, operators, gathers, halves,
-    ];
-    for (which, kind) in kinds.into_iter().enumerate() {
-        for (ranks, check) in [(2, false), (2, true), (5, false), (12, false)] {
-            let case = || format!("{which} among {ranks}");
-            let world = World::new(ranks).check(check);
-            let report = guarded(&case, || {
-                world.run_each(|comm| kind(comm, comm.rank() == ranks - 1))
-            });
-            for outcome in report.outcomes.iter() {
-                let Outcome::Failed(error) = outcome else {
-                    panic!("{}: {outcome:?}", case());
-                };
-                let mismatch = matches!(error.kind(), ErrorKind::Mismatch(_));
-                assert!(mismatch || error.culprit().is_some(), "{}: {error}", case());
-            }
         }
     }
 }

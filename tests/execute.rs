@@ -3,16 +3,17 @@
 
 mod channels;
 mod common;
+#[path = "execute/drawn.rs"]
+mod drawn;
 mod zoo;
 
 use std::ops::Range;
 
 use common::{scaled, stride};
+use drawn::{SIDE, any_schedule};
 use rankfold::check::{Certificate, CheckError, Goal, check};
 use rankfold::op::{self, Operator};
-use rankfold::schedule::{
-    Buffer, Combine, FoldAlong, Lengths, LocalCopy, Region, Schedule, Step, Transfer,
-};
+use rankfold::schedule::{FoldAlong, Lengths, Region, Schedule, Step, Transfer};
 use rankfold::topology::{Circle, Hypercube, Topology};
 use rankfold::{Comm, ErrorKind, Outcome, Result, World};
 use zoo::{Affine, Buffers, Exhibit, add, compose, execute, noise, start, zoo};
@@ -175,119 +176,6 @@ impl Schedule for Table {
     }
 }
 
-/// Numbers drawn from a seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: usize) -> usize {
-        self.0 = noise(self.0);
-        (self.0 >> 20) as usize % n.max(1)
-    }
-}
-
-const SIDE: usize = 24;
-
-/// Returns any region of `elements` elements of a buffer of `SIDE` elements.
-fn region(dice: &mut Dice, buffer: Buffer, elements: usize) -> Region {
-    let count = if elements > 1 && elements.is_multiple_of(2) && dice.below(3) == 0 {
-        2
-    } else {
-        1
-    };
-    let length = elements / count;
-    let stride = length + dice.below((SIDE - elements) / 2 + 1);
-    let extent = stride * (count - 1) + length;
-    let start = dice.below(SIDE - extent + 1);
-    Region {
-        buffer,
-        start,
-        length,
-        stride,
-        count,
-    }
-}
-
-fn written(dice: &mut Dice) -> Buffer {
-    [Buffer::Output, Buffer::Output, Buffer::Scratch][dice.below(3)]
-}
-
-fn read(dice: &mut Dice) -> Buffer {
-    [
-        Buffer::Output,
-        Buffer::Output,
-        Buffer::Scratch,
-        Buffer::Input,
-    ][dice.below(4)]
-}
-
-fn combine(dice: &mut Dice) -> Combine {
-    [Combine::Replace, Combine::FoldLeft, Combine::FoldRight][dice.below(3)]
-}
-
-/// One step of all ranks: each rank drawn sends to the next one drawn, or two exchange.
-fn any_step(dice: &mut Dice, p: usize) -> Vec<Step> {
-    let mut steps = vec![Step::IDLE; p];
-    let mut order: Vec<usize> = (0..p).collect();
-    for i in (1..p).rev() {
-        order.swap(i, dice.below(i + 1));
-    }
-    let circle = &order[..dice.below(p + 1)];
-    for (place, &rank) in circle.iter().enumerate().filter(|_| circle.len() > 1) {
-        let peer = circle[(place + 1) % circle.len()];
-        let elements = [0, 1, 2, 4, 10, 16][dice.below(6)];
-        let (from, into) = (read(dice), written(dice));
-        steps[rank].send = Some(Transfer {
-            peer,
-            region: region(dice, from, elements),
-        });
-        steps[peer].recv = Some(Transfer {
-            peer: rank,
-            region: region(dice, into, elements),
-        });
-        steps[peer].combine = combine(dice);
-    }
-    if let [a, b] = *circle {
-        // As in exchanges: the elements that are sent are folded too.
-        let elements = [1, 2, 8, 16][dice.below(4)];
-        let same = region(dice, Buffer::Output, elements);
-        for (rank, peer) in [(a, b), (b, a)]
-            .into_iter()
-            .filter(|_| !dice.0.is_multiple_of(4))
-        {
-            steps[rank].send = Some(Transfer { peer, region: same });
-            steps[rank].recv = Some(Transfer { peer, region: same });
-        }
-    }
-    for step in &mut steps {
-        if dice.below(4) > 0 {
-            continue;
-        }
-        let elements = dice.below(SIDE / 2);
-        let (from, to) = (read(dice), written(dice));
-        let (from, to) = (region(dice, from, elements), region(dice, to, elements));
-        step.local = (!from.overlaps(&to)).then_some(LocalCopy::new(from, to));
-    }
-    steps
-}
-
-fn any_schedule(seed: u64) -> Table {
-    let mut dice = Dice(noise(seed));
-    let p = 2 + dice.below(5);
-    let all = |buffer| Region::new(buffer, 0..SIDE);
-    let furnish = Step {
-        local: Some(LocalCopy::new(all(Buffer::Input), all(Buffer::Scratch))),
-        ..Step::IDLE
-    };
-    let mut steps = vec![vec![furnish; p]];
-    steps.extend((0..12).map(|_| any_step(&mut dice, p)));
-    let lengths = Lengths {
-        input: SIDE,
-        output: SIDE,
-        scratch: SIDE,
-    };
-    Table { lengths, steps }
-}
-
 #[test]
 fn random_schedules_leave_what_their_plainest_run_leaves() {
     let first: u64 = std::env::var("RANKFOLD_SEED").map_or(1, |seed| seed.parse().unwrap());
@@ -405,24 +293,32 @@ fn in_one_step(steps: [Step; 2]) -> rankfold::Report<()> {
     })
 }
 
-#[test]
-fn steps_that_cannot_be_run_are_named_and_nobody_waits_for_ever() {
-    let send = |peer, run| Step {
+/// The steps of both ranks, and the error that one of them gets.
+type Wrong = (Step, Step, &'static str);
+
+fn send(peer: usize, run: Range<usize>) -> Step {
+    Step {
         send: Some(Transfer {
             peer,
             region: Region::output(run),
         }),
         ..Step::IDLE
-    };
-    let recv = |peer, region| Step {
+    }
+}
+
+fn recv(peer: usize, region: Region) -> Step {
+    Step {
         recv: Some(Transfer { peer, region }),
         ..Step::IDLE
-    };
-    let output = Region::output;
-    let wrong = [
+    }
+}
+
+/// Returns sends of elements that are not there, and to ranks that are not there.
+fn wrong_sends() -> Vec<Wrong> {
+    vec![
         (
             send(1, 10..21),
-            recv(0, output(0..11)),
+            recv(0, Region::output(0..11)),
             "output 10..21, which is not there",
         ),
         (
@@ -435,6 +331,12 @@ fn steps_that_cannot_be_run_are_named_and_nobody_waits_for_ever() {
             Step::IDLE,
             "in the schedule rank 0 talks to itself",
         ),
+    ]
+}
+
+/// Returns receives into elements that are not there or must not be written.
+fn wrong_receives() -> Vec<Wrong> {
+    vec![
         (
             send(1, 0..3),
             recv(0, Region::input(0..3)),
@@ -447,20 +349,31 @@ fn steps_that_cannot_be_run_are_named_and_nobody_waits_for_ever() {
         ),
         (
             send(1, 0..3),
-            recv(0, output(18..21)),
+            recv(0, Region::output(18..21)),
             "output 18..21, which is not there",
         ),
         (
             send(1, 0..9),
-            recv(0, output(15..24)),
+            recv(0, Region::output(15..24)),
             "output 15..24, which is not there",
         ),
-        (send(1, 0..9), recv(0, output(0..8)), "9 x u64"),
-        (send(1, 0..2), recv(0, output(0..1)), "2 x u64"),
+    ]
+}
+
+/// Returns ends that do not fit each other.
+fn unmatched_ends() -> Vec<Wrong> {
+    vec![
+        (send(1, 0..9), recv(0, Region::output(0..8)), "9 x u64"),
+        (send(1, 0..2), recv(0, Region::output(0..1)), "2 x u64"),
         (send(1, 0..9), Step::IDLE, "rank 1 is gone"),
-        (Step::IDLE, recv(0, output(0..1)), "rank 0 is gone"),
-    ];
-    for (zero, one, says) in wrong {
+        (Step::IDLE, recv(0, Region::output(0..1)), "rank 0 is gone"),
+    ]
+}
+
+#[test]
+fn steps_that_cannot_be_run_are_named_and_nobody_waits_for_ever() {
+    let wrong = [wrong_sends(), wrong_receives(), unmatched_ends()];
+    for (zero, one, says) in wrong.into_iter().flatten() {
         let report = in_one_step([zero, one]);
         let failed = report.outcomes.iter().any(|outcome| match outcome {
             Outcome::Failed(error) => error.to_string().contains(says),

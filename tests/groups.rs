@@ -29,6 +29,11 @@ fn some(random: &mut Random, limit: usize) -> Vec<Rank> {
     all
 }
 
+/// Returns the ranks that pass a test, in their order.
+fn keep(from: &[Rank], test: impl Fn(&Rank) -> bool) -> Vec<Rank> {
+    from.iter().copied().filter(test).collect()
+}
+
 #[test]
 fn operations_on_groups_are_those_on_ordered_sets() {
     const RANKS: usize = 8;
@@ -41,52 +46,65 @@ fn operations_on_groups_are_those_on_ordered_sets() {
         let one = all.include(a.iter().copied()).unwrap();
         let two = all.include(b.iter().copied()).unwrap();
         assert_eq!((listed(&one), listed(&two)), (a.clone(), b.clone()));
-        let keep = |from: &[Rank], test: &dyn Fn(&Rank) -> bool| -> Vec<Rank> {
-            from.iter().copied().filter(test).collect()
-        };
-        let union = [a.clone(), keep(&b, &|rank| !a.contains(rank))].concat();
-        assert_eq!(listed(&one.union(&two)), union);
-        let both = keep(&a, &|rank| b.contains(rank));
-        assert_eq!(listed(&one.intersection(&two)), both);
-        let only = keep(&a, &|rank| !b.contains(rank));
-        assert_eq!(listed(&one.difference(&two)), only);
-        assert_eq!(
-            one.union(&two).size(),
-            only.len() + both.len() + two.difference(&one).size()
-        );
-
-        let places = some(&mut random, a.len());
-        let included: Vec<Rank> = places.iter().map(|&place| a[place]).collect();
-        assert_eq!(listed(&one.include(places.clone()).unwrap()), included);
-        let excluded = keep(&a, &|rank| !included.contains(rank));
-        assert_eq!(listed(&one.exclude(places).unwrap()), excluded);
-
-        let numbers = one.translate(0..RANKS, &two);
-        for (number, found) in numbers.into_iter().enumerate() {
-            let expected = a
-                .get(number)
-                .and_then(|rank| b.iter().position(|it| it == rank));
-            assert_eq!(found, expected);
-        }
-        for rank in 0..RANKS + 2 {
-            let place = a.iter().position(|it| *it == rank);
-            assert_eq!(
-                (one.rank_of(rank), one.contains(rank)),
-                (place, place.is_some())
-            );
-        }
-        let (mut s, mut t) = (a.clone(), b.clone());
-        s.sort();
-        t.sort();
-        let expected = match (a == b, s == t) {
-            (true, _) => Similarity::Identical,
-            (_, true) => Similarity::Similar,
-            _ => Similarity::Unequal,
-        };
-        assert_eq!(one.compare(&two), expected);
-        assert_eq!(one == two, a == b);
-        assert_eq!(one.is_empty(), a.is_empty());
+        combined((&one, &two), (&a, &b));
+        selected(&one, &a, some(&mut random, a.len()));
+        found(RANKS, (&one, &two), (&a, &b));
+        compared((&one, &two), (&a, &b));
     }
+}
+
+/// Compares the union, the intersection and the difference.
+fn combined((one, two): (&Group, &Group), (a, b): (&[Rank], &[Rank])) {
+    let union = [a.to_vec(), keep(b, |rank| !a.contains(rank))].concat();
+    assert_eq!(listed(&one.union(two)), union);
+    let both = keep(a, |rank| b.contains(rank));
+    assert_eq!(listed(&one.intersection(two)), both);
+    let only = keep(a, |rank| !b.contains(rank));
+    assert_eq!(listed(&one.difference(two)), only);
+    assert_eq!(
+        one.union(two).size(),
+        only.len() + both.len() + two.difference(one).size()
+    );
+}
+
+/// Includes and excludes the members at these places.
+fn selected(group: &Group, ranks: &[Rank], places: Vec<usize>) {
+    let included: Vec<Rank> = places.iter().map(|&place| ranks[place]).collect();
+    assert_eq!(listed(&group.include(places.clone()).unwrap()), included);
+    let excluded = keep(ranks, |rank| !included.contains(rank));
+    assert_eq!(listed(&group.exclude(places).unwrap()), excluded);
+}
+
+/// Translates all ranks, and looks all of them up, with some that are not there.
+fn found(all: usize, (one, two): (&Group, &Group), (a, b): (&[Rank], &[Rank])) {
+    let numbers = one.translate(0..all, two);
+    for (number, found) in numbers.into_iter().enumerate() {
+        let expected = a
+            .get(number)
+            .and_then(|rank| b.iter().position(|it| it == rank));
+        assert_eq!(found, expected);
+    }
+    for rank in 0..all + 2 {
+        let place = a.iter().position(|it| *it == rank);
+        assert_eq!(
+            (one.rank_of(rank), one.contains(rank)),
+            (place, place.is_some())
+        );
+    }
+}
+
+fn compared((one, two): (&Group, &Group), (a, b): (&[Rank], &[Rank])) {
+    let (mut s, mut t) = (a.to_vec(), b.to_vec());
+    s.sort();
+    t.sort();
+    let expected = match (a == b, s == t) {
+        (true, _) => Similarity::Identical,
+        (_, true) => Similarity::Similar,
+        _ => Similarity::Unequal,
+    };
+    assert_eq!(one.compare(two), expected);
+    assert_eq!(one == two, a == b);
+    assert_eq!(one.is_empty(), a.is_empty());
 }
 
 #[test]

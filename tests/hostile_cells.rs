@@ -7,10 +7,14 @@ mod crowds;
 mod failures;
 #[path = "hostile_cells/keys.rs"]
 mod keys;
+#[path = "hostile_cells/part.rs"]
+mod part;
 mod support;
 
+use std::fmt::Debug;
+
+use part::Part;
 use rankfold::op::Element;
-use rankfold::topology::Topology;
 use rankfold::{Buffering, Comm, Outcome, Rank, Report, Result, World};
 use support::{Random, guarded, mix, scale};
 
@@ -123,79 +127,32 @@ impl Step {
     }
 
     /// Runs its part with elements made of numbers, and checks that all the results are right.
-    fn play_in<T: Element + PartialEq + std::fmt::Debug>(
+    fn play_in<T: Element + PartialEq + Debug>(
         &self,
         comm: &Comm,
         make: impl Fn(u64) -> T,
     ) -> Result<()> {
-        let (me, p, n, root) = (comm.rank(), comm.size(), self.n, self.root);
-        let mark = self.mark();
-        let element = |rank: Rank, i: usize| make(mark * 1000 + (rank * 7 + i % 5) as u64);
-        let block = |rank: Rank| (0..n).map(|i| element(rank, i)).collect::<Vec<T>>();
-        let all = || (0..p).flat_map(block).collect::<Vec<T>>();
-        let whole = |rank: Rank| (0..n * p).map(|i| element(rank, i)).collect::<Vec<T>>();
-        // Neither sums nor rounding: the fold of all is the first rank's vector.
-        let first = |left: T, _: T| left;
-        let mut v = block(me);
+        let part = Part {
+            step: self,
+            mark: self.mark(),
+            comm,
+            make,
+        };
         match self.verb {
-            Verb::Barrier => comm.barrier()?,
-            Verb::Broadcast => {
-                comm.broadcast(root, &mut v)?;
-                assert_eq!(v, block(root), "{self:?}");
-            }
-            Verb::Reduce => {
-                comm.reduce(root, &mut v, first)?;
-                assert_eq!(v, block(if me == root { 0 } else { me }), "{self:?}");
-            }
-            Verb::AllReduce => {
-                comm.all_reduce(&mut v, first)?;
-                assert_eq!(v, block(0), "{self:?}");
-            }
-            Verb::ReduceScatter => {
-                comm.reduce_scatter(&whole(me), &mut v, first)?;
-                assert_eq!(v, whole(0)[me * n..][..n], "{self:?}");
-            }
-            Verb::AllGather => {
-                let mut to = whole(me);
-                comm.all_gather(&v, &mut to)?;
-                assert_eq!(to, all(), "{self:?}");
-            }
-            Verb::Gather => {
-                let to = comm.gather(root, &v)?;
-                assert_eq!(to, (me == root).then(all), "{self:?}");
-            }
-            Verb::Scatter => {
-                let from = whole(me);
-                comm.scatter(root, (me == root).then_some(&from[..]), &mut v)?;
-                assert_eq!(v, whole(root)[me * n..][..n], "{self:?}");
-            }
-            Verb::AllToAll => {
-                let mut to = whole(me);
-                comm.all_to_all(&whole(me), &mut to)?;
-                let from = |rank| whole(rank)[me * n..][..n].to_vec();
-                assert_eq!(to, (0..p).flat_map(from).collect::<Vec<T>>(), "{self:?}");
-            }
-            Verb::Scan => {
-                comm.scan(&mut v, first)?;
-                assert_eq!(v, block(0), "{self:?}");
-            }
-            Verb::ReduceOver => {
-                let chain = Topology::chain(p);
-                comm.reduce_over(&chain, &mut v, first).run()?;
-            }
-            Verb::Value => {
-                // The length of a value is not part of the call.
-                let got = comm
-                    .values()
-                    .broadcast(root, (me == root).then(|| element(root, 0)))?;
-                assert_eq!(got, element(root, 0), "{self:?}");
-            }
+            Verb::Barrier => comm.barrier(),
+            Verb::Reduce
+            | Verb::AllReduce
+            | Verb::ReduceScatter
+            | Verb::Scan
+            | Verb::ReduceOver => part.reduce(),
+            Verb::Broadcast | Verb::Scatter | Verb::Value => part.receive(),
+            Verb::AllGather | Verb::Gather | Verb::AllToAll => part.collect(),
             Verb::Split => {
-                let all = comm.split(0, me as i64)?;
-                assert_eq!((all.rank(), all.size()), (me, p));
+                let all = comm.split(0, comm.rank() as i64)?;
+                assert_eq!((all.rank(), all.size()), (comm.rank(), comm.size()));
+                Ok(())
             }
         }
-        Ok(())
     }
 }
 

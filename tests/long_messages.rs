@@ -9,7 +9,7 @@ mod common;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use common::{await_signal, scaled, signal, team};
-use rankfold::{Rank, Source, Tag, World};
+use rankfold::{Comm, Rank, Result, Source, Tag, World};
 
 fn one_at_a_time() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
@@ -151,15 +151,18 @@ fn a_refused_long_message_keeps_its_place_though_its_sender_takes_the_loan_back(
     }
 }
 
+/// An element whose size does not divide a part.
+type Odd = (u8, u16, u8, [u8; 3]);
+
+fn odd(round: usize, i: usize) -> Odd {
+    let x = i * 31 + round;
+    (x as u8, x as u16, (x >> 8) as u8, [(x >> 16) as u8; 3])
+}
+
 /// Lengths around those from which both ends copy, in parts, with element sizes that do not divide a part, into buffers
 /// that begin anywhere: each message arrives whole, and nothing beside it is touched.
 #[test]
 fn messages_that_both_ends_copy_arrive_whole() {
-    type Odd = (u8, u16, u8, [u8; 3]);
-    let element = |round: usize, i: usize| -> Odd {
-        let x = i * 31 + round;
-        (x as u8, x as u16, (x >> 8) as u8, [(x >> 16) as u8; 3])
-    };
     let _alone = one_at_a_time();
     let bytes = size_of::<Odd>();
     let lengths = [
@@ -171,37 +174,42 @@ fn messages_that_both_ends_copy_arrive_whole() {
     World::new(2)
         .strict()
         .run(|comm| {
-            let me = comm.rank();
             for round in 0..scaled(24) {
                 let n = lengths[round % lengths.len()];
-                let skip = round % 7;
-                let mine: Vec<Odd> = (0..n).map(|i| element(round, i)).collect();
-                let mut room = vec![(255, 0, 0, [1; 3]); n + 2 * skip];
-                let right = |got: &[Odd]| got == mine;
-                // There and back, so that either is lender and borrower in turn.
-                for sender in [0, 1] {
-                    if me == sender {
-                        await_signal(comm, 1 - me)?;
-                        comm.send(1 - me, 1, &mine)?;
-                        continue;
-                    }
-                    signal(comm, sender)?;
-                    let place = &mut room[skip..skip + n];
-                    match round % 3 {
-                        0 => assert_eq!(comm.recv_into(sender, 1, place)?.count, n),
-                        1 => comm.probe_matched(sender, 1)?.recv_into(place)?,
-                        _ => comm.scope(|s| s.irecv_into(sender, 1, place)?.wait().map(drop))?,
-                    }
-                    assert!(right(&room[skip..skip + n]), "round {round}");
-                    let beside = room[..skip].iter().chain(&room[skip + n..]);
-                    assert!(beside.into_iter().all(|x| *x == (255, 0, 0, [1; 3])));
-                }
-                let (got, _) = comm.sendrecv(1 - me, 2, &mine, 1 - me, 2)?;
-                assert!(right(&got), "round {round}");
+                let mine: Vec<Odd> = (0..n).map(|i| odd(round, i)).collect();
+                there_and_back(comm, round, &mine)?;
+                let other = 1 - comm.rank();
+                let (got, _) = comm.sendrecv(other, 2, &mine, other, 2)?;
+                assert!(got == mine, "round {round}");
             }
             Ok(())
         })
         .unwrap();
+}
+
+/// Sends the same elements in both directions, so that either rank is lender and borrower in turn.
+fn there_and_back(comm: &Comm, round: usize, mine: &[Odd]) -> Result<()> {
+    const BESIDE: Odd = (255, 0, 0, [1; 3]);
+    let (me, n, skip) = (comm.rank(), mine.len(), round % 7);
+    let mut room = vec![BESIDE; n + 2 * skip];
+    for sender in [0, 1] {
+        if me == sender {
+            await_signal(comm, 1 - me)?;
+            comm.send(1 - me, 1, mine)?;
+            continue;
+        }
+        signal(comm, sender)?;
+        let place = &mut room[skip..skip + n];
+        match round % 3 {
+            0 => assert_eq!(comm.recv_into(sender, 1, place)?.count, n),
+            1 => comm.probe_matched(sender, 1)?.recv_into(place)?,
+            _ => comm.scope(|s| s.irecv_into(sender, 1, place)?.wait().map(drop))?,
+        }
+        assert!(room[skip..skip + n] == *mine, "round {round}");
+        let beside = room[..skip].iter().chain(&room[skip + n..]);
+        assert!(beside.into_iter().all(|x| *x == BESIDE));
+    }
+    Ok(())
 }
 
 #[test]

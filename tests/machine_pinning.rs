@@ -64,6 +64,45 @@ fn truthful(ranks: usize, bind: &Bind, machine: &Machine) {
     }
 }
 
+/// Checks that the tree is that of the whole machine, of which a cpuset lets us use a part.
+fn agrees_with_the_files(machine: &Machine) {
+    let Some(files) = Machine::from_files(Path::new("/"), machine.usable.clone()) else {
+        return;
+    };
+    for kind in [
+        ObjectKind::Package,
+        ObjectKind::L3,
+        ObjectKind::L2,
+        ObjectKind::Core,
+        ObjectKind::Cpu,
+    ] {
+        let sets = |machine: &Machine| {
+            let objects = machine.tree.all(kind);
+            let sets = objects
+                .iter()
+                .map(|object| object.cpus.iter().copied().collect());
+            sets.collect::<BTreeSet<BTreeSet<usize>>>()
+        };
+        assert_eq!(sets(machine), sets(&files), "{kind}");
+    }
+}
+
+/// Checks that CPUs that exist but are not ours are refused with a message.
+fn refuses_other_cpus(machine: &Machine) {
+    let mask = &machine.usable.mask;
+    for other in machine.tree.cpus.iter().filter(|cpu| !mask.contains(cpu)) {
+        let refused = World::new(1)
+            .bind(Bind::Cpus(vec![*other]))
+            .run(|_| Ok(()))
+            .unwrap_err();
+        assert!(
+            refused
+                .to_string()
+                .starts_with(&format!("cannot bind to CPU {other}: the mask is"))
+        );
+    }
+}
+
 #[test]
 fn the_probe() {
     if std::env::var_os(PROBE).is_none() {
@@ -89,37 +128,8 @@ fn the_probe() {
     let masks = team.run(|_| Ok(Cpus::here().mask)).unwrap();
     assert_eq!(masks.concat(), machine.usable_tree().unwrap().cpus);
     drop(team);
-    // The tree is always that of the whole machine, of which a cpuset lets us use a part.
-    if let Some(files) = Machine::from_files(Path::new("/"), machine.usable.clone()) {
-        for kind in [
-            ObjectKind::Package,
-            ObjectKind::L3,
-            ObjectKind::L2,
-            ObjectKind::Core,
-            ObjectKind::Cpu,
-        ] {
-            let sets = |machine: &Machine| {
-                let objects = machine.tree.all(kind);
-                let sets = objects
-                    .iter()
-                    .map(|object| object.cpus.iter().copied().collect());
-                sets.collect::<BTreeSet<BTreeSet<usize>>>()
-            };
-            assert_eq!(sets(&machine), sets(&files), "{kind}");
-        }
-    }
-    // CPUs that exist but are not ours are refused with a message.
-    for other in machine.tree.cpus.iter().filter(|cpu| !mask.contains(cpu)) {
-        let refused = World::new(1)
-            .bind(Bind::Cpus(vec![*other]))
-            .run(|_| Ok(()))
-            .unwrap_err();
-        assert!(
-            refused
-                .to_string()
-                .starts_with(&format!("cannot bind to CPU {other}: the mask is"))
-        );
-    }
+    agrees_with_the_files(&machine);
+    refuses_other_cpus(&machine);
     let why = World::new(1).run_each(|_| Ok(())).placement.why_unpinned;
     println!(
         "probe: mask {mask:?} quota {:?} why {why:?}",

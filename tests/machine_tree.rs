@@ -83,51 +83,53 @@ fn kinds_memory_caches_and_distances_are_what_the_text_says() {
     assert_eq!(laptop.distinct_cores(&[0, 77]), 2);
 }
 
+/// Texts that are refused, and how the error begins.
+const REFUSED: &[(&str, &str)] = &[
+    ("package:2 cor:4", "`cor:4`: no level is called `cor`"),
+    ("package:0", "`package:0`: wants a number from 1 to 8192"),
+    ("package:x", "`package:x`: wants a number"),
+    (
+        "package:100 core:100",
+        "the machine has more than 8192 CPUs",
+    ),
+    (
+        "l3:8192 l2:8192 l1:8192 core:8192",
+        "the machine has more than 8192 CPUs",
+    ),
+    ("l3:2(size=1)x", "`l3:2(size=1)x`: a bracket is not closed"),
+    (
+        "l3:2(colour=red)",
+        "`l3:2(colour=red)`: there are size=, memory=",
+    ),
+    ("{ core:2 + core:3", "a brace `{` is not closed"),
+    ("core:2 }", "`}`: there is nothing for it to close"),
+    (
+        "{ core:2 } core:2",
+        "`core:2`: nothing can follow a closing brace",
+    ),
+    ("[core] cpu:2", "`[core]`: only `numa` stands in brackets"),
+    ("cpu:2 core:2", "`cpu`: nothing is inside a CPU"),
+    (
+        "core:3 numbers=0-1",
+        "3 CPUs want as many different numbers, and 2 are given",
+    ),
+    (
+        "core:2 numbers=1,1",
+        "2 CPUs want as many different numbers",
+    ),
+    ("core:2 numbers=3-1", "`numbers=3-1`: wants numbers of CPUs"),
+    ("core:2 mask=2", "mask: there is no CPU 2"),
+    ("core:2 quota=-1", "`quota=-1`: wants a number above 0"),
+    (
+        "numa:2 core:1 distances=10",
+        "distances: 2 NUMA nodes want 2 rows of 2",
+    ),
+    ("core:2 speed=9", "`speed=9`: there are numbers="),
+];
+
 #[test]
 fn texts_that_are_no_machines_are_refused_with_the_word() {
-    let refused = [
-        ("package:2 cor:4", "`cor:4`: no level is called `cor`"),
-        ("package:0", "`package:0`: wants a number from 1 to 8192"),
-        ("package:x", "`package:x`: wants a number"),
-        (
-            "package:100 core:100",
-            "the machine has more than 8192 CPUs",
-        ),
-        (
-            "l3:8192 l2:8192 l1:8192 core:8192",
-            "the machine has more than 8192 CPUs",
-        ),
-        ("l3:2(size=1)x", "`l3:2(size=1)x`: a bracket is not closed"),
-        (
-            "l3:2(colour=red)",
-            "`l3:2(colour=red)`: there are size=, memory=",
-        ),
-        ("{ core:2 + core:3", "a brace `{` is not closed"),
-        ("core:2 }", "`}`: there is nothing for it to close"),
-        (
-            "{ core:2 } core:2",
-            "`core:2`: nothing can follow a closing brace",
-        ),
-        ("[core] cpu:2", "`[core]`: only `numa` stands in brackets"),
-        ("cpu:2 core:2", "`cpu`: nothing is inside a CPU"),
-        (
-            "core:3 numbers=0-1",
-            "3 CPUs want as many different numbers, and 2 are given",
-        ),
-        (
-            "core:2 numbers=1,1",
-            "2 CPUs want as many different numbers",
-        ),
-        ("core:2 numbers=3-1", "`numbers=3-1`: wants numbers of CPUs"),
-        ("core:2 mask=2", "mask: there is no CPU 2"),
-        ("core:2 quota=-1", "`quota=-1`: wants a number above 0"),
-        (
-            "numa:2 core:1 distances=10",
-            "distances: 2 NUMA nodes want 2 rows of 2",
-        ),
-        ("core:2 speed=9", "`speed=9`: there are numbers="),
-    ];
-    for (text, says) in refused {
+    for (text, says) in REFUSED {
         let error = Machine::from_text(text).unwrap_err().to_string();
         assert!(error.starts_with(says), "{text}: {error}");
         assert_eq!(error.lines().count(), 1);
@@ -212,70 +214,69 @@ fn comma(cpus: &[usize]) -> String {
     words.join(",")
 }
 
+/// The folder of the CPUs.
+const CPUS: &str = "sys/devices/system/cpu";
+
 /// Writes the files that Linux would have for a machine; if `old`, with the names before kernel 5.1.
 fn write_files(root: &Path, machine: &Machine, old: bool) {
-    let folder = "sys/devices/system/cpu";
-    put(root, &format!("{folder}/online"), comma(&machine.tree.cpus));
-    let names = match old {
-        false => [
-            (ObjectKind::Package, "package_cpus_list"),
-            (ObjectKind::Core, "core_cpus_list"),
-        ],
-        true => [
-            (ObjectKind::Package, "core_siblings_list"),
-            (ObjectKind::Core, "thread_siblings_list"),
-        ],
+    put(root, &format!("{CPUS}/online"), comma(&machine.tree.cpus));
+    write_topology(root, machine, old);
+    for &cpu in &machine.tree.cpus {
+        write_caches(root, machine, cpu);
+    }
+    write_nodes(root, machine);
+    write_capacities(root, machine);
+}
+
+/// Writes which CPUs are together in a package, a core, a die and a group, and their numbers.
+fn write_topology(root: &Path, machine: &Machine, old: bool) {
+    let (packages, cores) = match old {
+        false => ("package_cpus_list", "core_cpus_list"),
+        true => ("core_siblings_list", "thread_siblings_list"),
     };
-    let more = [
-        (ObjectKind::Die, "die_cpus_list"),
-        (ObjectKind::Group, "cluster_cpus_list"),
-    ];
-    for (kind, name) in names.into_iter().chain(more) {
+    for (kind, list, id) in [
+        (ObjectKind::Package, packages, "physical_package_id"),
+        (ObjectKind::Core, cores, "core_id"),
+        (ObjectKind::Die, "die_cpus_list", "die_id"),
+        (ObjectKind::Group, "cluster_cpus_list", "cluster_id"),
+    ] {
         for (number, object) in machine.tree.all(kind).iter().enumerate() {
             for cpu in &object.cpus {
-                let id = match kind {
-                    ObjectKind::Package => "physical_package_id",
-                    ObjectKind::Core => "core_id",
-                    ObjectKind::Die => "die_id",
-                    _ => "cluster_id",
-                };
-                put(
-                    root,
-                    &format!("{folder}/cpu{cpu}/topology/{name}"),
-                    comma(&object.cpus),
-                );
-                put(root, &format!("{folder}/cpu{cpu}/topology/{id}"), number);
+                let folder = format!("{CPUS}/cpu{cpu}/topology");
+                put(root, &format!("{folder}/{list}"), comma(&object.cpus));
+                put(root, &format!("{folder}/{id}"), number);
             }
         }
     }
-    for &cpu in &machine.tree.cpus {
-        let mut index = 0;
-        for (kind, level) in [
-            (ObjectKind::L1, 1),
-            (ObjectKind::L2, 2),
-            (ObjectKind::L3, 3),
-        ] {
-            for object in machine
-                .tree
-                .all(kind)
-                .iter()
-                .filter(|object| object.cpus.contains(&cpu))
-            {
-                let cache = format!("{folder}/cpu{cpu}/cache/index{index}");
-                put(root, &format!("{cache}/level"), level);
-                put(root, &format!("{cache}/type"), "Unified");
-                put(
-                    root,
-                    &format!("{cache}/shared_cpu_list"),
-                    comma(&object.cpus),
-                );
-                if let Some(bytes) = object.bytes {
-                    put(root, &format!("{cache}/size"), format!("{}K", bytes >> 10));
-                }
-                index += 1;
+}
+
+/// Writes the caches of a CPU.
+fn write_caches(root: &Path, machine: &Machine, cpu: usize) {
+    let levels = [
+        (ObjectKind::L1, 1),
+        (ObjectKind::L2, 2),
+        (ObjectKind::L3, 3),
+    ];
+    let mut index = 0;
+    for (kind, level) in levels {
+        let mut caches = machine.tree.all(kind);
+        caches.retain(|object| object.cpus.contains(&cpu));
+        for object in caches {
+            let cache = format!("{CPUS}/cpu{cpu}/cache/index{index}");
+            put(root, &format!("{cache}/level"), level);
+            put(root, &format!("{cache}/type"), "Unified");
+            let shared = comma(&object.cpus);
+            put(root, &format!("{cache}/shared_cpu_list"), shared);
+            if let Some(bytes) = object.bytes {
+                put(root, &format!("{cache}/size"), format!("{}K", bytes >> 10));
             }
+            index += 1;
         }
     }
+}
+
+/// Writes the NUMA nodes, with their memory and its cache.
+fn write_nodes(root: &Path, machine: &Machine) {
     let numbers: Vec<usize> = machine.nodes.iter().map(|node| node.number).collect();
     if !numbers.is_empty() {
         put(root, "sys/devices/system/node/online", comma(&numbers));
@@ -301,13 +302,14 @@ fn write_files(root: &Path, machine: &Machine, old: bool) {
             );
         }
     }
-    for (capacity, cpus) in machine.kinds.iter().enumerate() {
+}
+
+/// Writes the capacity of each CPU, by its kind.
+fn write_capacities(root: &Path, machine: &Machine) {
+    for (kind, cpus) in machine.kinds.iter().enumerate() {
         for cpu in cpus {
-            put(
-                root,
-                &format!("{folder}/cpu{cpu}/cpu_capacity"),
-                100 * (capacity + 1),
-            );
+            let file = format!("{CPUS}/cpu{cpu}/cpu_capacity");
+            put(root, &file, 100 * (kind + 1));
         }
     }
 }

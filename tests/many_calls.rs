@@ -7,80 +7,130 @@ mod support;
 
 use common::scaled;
 use rankfold::topology::Topology;
-use rankfold::{Comm, Outcome, Result, World, WorldError, op};
+use rankfold::{Comm, Outcome, Rank, Result, World, WorldError, op};
 use support::{guarded, mix};
 
 /// Runs one of the collectives and checks its result.
 fn call(comm: &Comm, number: usize, n: usize) -> Result<()> {
-    let (me, p) = (comm.rank() as u64, comm.size());
-    let (ranks, root) = (p as u64, number % p);
-    let sum = ranks * (ranks + 1) / 2;
-    let mut v = vec![me + 1; n];
+    let (p, root) = (comm.size(), number % comm.size());
     match number % KINDS {
-        0 => comm.barrier()?,
-        1 => {
-            comm.all_reduce(&mut v, op::Sum)?;
-            assert_eq!(v, vec![sum; n]);
-        }
-        2 => {
-            comm.broadcast(root, &mut v)?;
-            assert_eq!(v, vec![root as u64 + 1; n]);
-        }
-        3 => {
-            comm.reduce(root, &mut v, op::Sum)?;
-            let mine = if comm.rank() == root { sum } else { me + 1 };
-            assert_eq!(v, vec![mine; n]);
-        }
-        4 => {
-            comm.reduce_over(&Topology::chain(p).rooted(root), &mut v, op::Max)
-                .run()?;
-            let mine = if comm.rank() == root { ranks } else { v[0] };
-            assert_eq!(v, vec![mine; n]);
-        }
-        5 => {
-            comm.scan(&mut v, op::Sum)?;
-            assert_eq!(v, vec![(me + 1) * (me + 2) / 2; n]);
-        }
-        6 => {
-            let mut all = vec![0; n * p];
-            comm.all_gather(&v, &mut all)?;
-            assert!(
-                all.iter()
-                    .enumerate()
-                    .all(|(i, x)| *x == (i / n) as u64 + 1)
-            );
-        }
-        7 => {
-            let all = comm.values().gather(root, me)?;
-            assert_eq!(all, (comm.rank() == root).then(|| (0..ranks).collect()));
-        }
-        8 => {
-            let mut mine = vec![0; n];
-            let input = vec![me + 1; n * p];
-            comm.reduce_scatter(&input, &mut mine, op::Sum)?;
-            assert_eq!(mine, vec![sum; n]);
-        }
-        9 => {
-            let input: Vec<u64> = (0..n * p).map(|i| me * ranks + (i / n) as u64).collect();
-            let mut output = vec![0; n * p];
-            comm.all_to_all(&input, &mut output)?;
-            let right = |(i, x): (usize, &u64)| *x == (i / n) as u64 * ranks + me;
-            assert!(output.iter().enumerate().all(right));
-        }
-        10 => {
-            comm.exclusive_scan(&mut v, 0, op::Sum)?;
-            assert_eq!(v, vec![me * (me + 1) / 2; n]);
-        }
-        _ => {
-            let all = comm.gather(root, &v)?;
-            let right = |all: Vec<u64>| all.iter().sum::<u64>() == n as u64 * sum;
-            assert!(all.is_none_or(right));
-        }
+        0 => comm.barrier(),
+        1 => all_reduce(comm, n),
+        2 => broadcast(comm, root, n),
+        3 => reduce(comm, root, n),
+        4 => reduce_over(comm, &Topology::chain(p).rooted(root), n),
+        5 => scan(comm, n),
+        6 => all_gather(comm, n),
+        7 => gather_values(comm, root),
+        8 => reduce_scatter(comm, n),
+        9 => all_to_all(comm, n),
+        10 => exclusive_scan(comm, n),
+        _ => gather(comm, root, n),
     }
-    Ok(())
 }
 
 const KINDS: usize = 12;
+
+/// Returns a rank's elements: its number from 1.
+fn numbers(comm: &Comm, n: usize) -> Vec<u64> {
+    vec![comm.rank() as u64 + 1; n]
+}
+
+/// Returns the sum of the numbers of all ranks.
+fn sum(comm: &Comm) -> u64 {
+    (1..=comm.size() as u64).sum()
+}
+
+fn all_reduce(comm: &Comm, n: usize) -> Result<()> {
+    let mut v = numbers(comm, n);
+    comm.all_reduce(&mut v, op::Sum)?;
+    assert_eq!(v, vec![sum(comm); n]);
+    Ok(())
+}
+
+fn broadcast(comm: &Comm, root: Rank, n: usize) -> Result<()> {
+    let mut v = numbers(comm, n);
+    comm.broadcast(root, &mut v)?;
+    assert_eq!(v, vec![root as u64 + 1; n]);
+    Ok(())
+}
+
+fn reduce(comm: &Comm, root: Rank, n: usize) -> Result<()> {
+    let mut v = numbers(comm, n);
+    comm.reduce(root, &mut v, op::Sum)?;
+    let at_root = comm.rank() == root;
+    let expected = if at_root {
+        vec![sum(comm); n]
+    } else {
+        numbers(comm, n)
+    };
+    assert_eq!(v, expected);
+    Ok(())
+}
+
+/// The elements of other ranks than the root are those of some rank.
+fn reduce_over(comm: &Comm, tree: &Topology, n: usize) -> Result<()> {
+    let mut v = numbers(comm, n);
+    comm.reduce_over(tree, &mut v, op::Max).run()?;
+    let at_root = comm.rank() == tree.root();
+    let all = if at_root { comm.size() as u64 } else { v[0] };
+    assert_eq!(v, vec![all; n]);
+    Ok(())
+}
+
+fn scan(comm: &Comm, n: usize) -> Result<()> {
+    let (me, mut v) = (comm.rank() as u64, numbers(comm, n));
+    comm.scan(&mut v, op::Sum)?;
+    assert_eq!(v, vec![(me + 1) * (me + 2) / 2; n]);
+    Ok(())
+}
+
+fn all_gather(comm: &Comm, n: usize) -> Result<()> {
+    let mut all = vec![0; n * comm.size()];
+    comm.all_gather(&numbers(comm, n), &mut all)?;
+    let right = |(i, x): (usize, &u64)| *x == (i / n) as u64 + 1;
+    assert!(all.iter().enumerate().all(right));
+    Ok(())
+}
+
+fn gather_values(comm: &Comm, root: Rank) -> Result<()> {
+    let all = comm.values().gather(root, comm.rank() as u64)?;
+    let ranks = || (0..comm.size() as u64).collect();
+    assert_eq!(all, (comm.rank() == root).then(ranks));
+    Ok(())
+}
+
+fn reduce_scatter(comm: &Comm, n: usize) -> Result<()> {
+    let mut mine = vec![0; n];
+    let input = numbers(comm, n * comm.size());
+    comm.reduce_scatter(&input, &mut mine, op::Sum)?;
+    assert_eq!(mine, vec![sum(comm); n]);
+    Ok(())
+}
+
+fn all_to_all(comm: &Comm, n: usize) -> Result<()> {
+    let (me, p) = (comm.rank(), comm.size());
+    let input: Vec<u64> = (0..n * p).map(|i| (me * p + i / n) as u64).collect();
+    let mut output = vec![0; n * p];
+    comm.all_to_all(&input, &mut output)?;
+    let right = |(i, x): (usize, &u64)| *x == (i / n * p + me) as u64;
+    assert!(output.iter().enumerate().all(right));
+    Ok(())
+}
+
+fn exclusive_scan(comm: &Comm, n: usize) -> Result<()> {
+    let (me, mut v) = (comm.rank() as u64, numbers(comm, n));
+    comm.exclusive_scan(&mut v, 0, op::Sum)?;
+    assert_eq!(v, vec![me * (me + 1) / 2; n]);
+    Ok(())
+}
+
+fn gather(comm: &Comm, root: Rank, n: usize) -> Result<()> {
+    let all = comm.gather(root, &numbers(comm, n))?;
+    let right = |all: Vec<u64>| all.iter().sum::<u64>() == n as u64 * sum(comm);
+    assert!(all.is_none_or(right));
+    Ok(())
+}
 
 /// Returns lengths of elements that travel in their packet, mixed with lengths of elements that are lent.
 fn length(number: usize) -> usize {

@@ -260,50 +260,49 @@ fn region(random: &mut Random) -> Region {
     }
 }
 
-/// Half of the messages have two ends that agree about their length.
 fn noise(random: &mut Random) -> Noise {
     let ranks = 2 + random.below(3);
-    let lengths = Lengths {
-        input: 40,
-        output: 40,
-        scratch: 40,
-    };
-    let combines = [Combine::Replace, Combine::FoldLeft, Combine::FoldRight];
-    let mut steps = Vec::new();
-    for _ in 0..6 {
-        let mut all = vec![Step::IDLE; ranks];
-        for rank in 0..ranks {
-            let peer = number(random, ranks);
-            let sent = region(random);
-            let mut wanted = region(random);
-            if random.one_in(2) {
-                (wanted.length, wanted.count) = (sent.length, sent.count);
-            }
-            if random.one_in(3) {
-                wanted = sent;
-            }
-            all[rank].combine = random.of(&combines);
-            all[rank].send = Some(Transfer { peer, region: sent });
-            let recv = Transfer {
-                peer: rank,
-                region: wanted,
-            };
-            match all.get_mut(peer) {
-                Some(other) => other.recv = Some(recv),
-                None => all[rank].recv = Some(Transfer { peer, ..recv }),
-            }
-            if random.one_in(4) {
-                let (from, to) = (region(random), region(random));
-                all[rank].local = Some(LocalCopy::new(from, to));
-            }
-        }
-        steps.push(all);
-    }
     Noise {
-        lengths,
+        lengths: Lengths {
+            input: 40,
+            output: 40,
+            scratch: 40,
+        },
         ranks,
-        steps,
+        steps: (0..6).map(|_| noisy_step(random, ranks)).collect(),
     }
+}
+
+/// Returns one step of all ranks. Half of the messages have two ends that agree about their length.
+fn noisy_step(random: &mut Random, ranks: usize) -> Vec<Step> {
+    let combines = [Combine::Replace, Combine::FoldLeft, Combine::FoldRight];
+    let mut all = vec![Step::IDLE; ranks];
+    for rank in 0..ranks {
+        let peer = number(random, ranks);
+        let sent = region(random);
+        let mut wanted = region(random);
+        if random.one_in(2) {
+            (wanted.length, wanted.count) = (sent.length, sent.count);
+        }
+        if random.one_in(3) {
+            wanted = sent;
+        }
+        all[rank].combine = random.of(&combines);
+        all[rank].send = Some(Transfer { peer, region: sent });
+        let recv = Transfer {
+            peer: rank,
+            region: wanted,
+        };
+        match all.get_mut(peer) {
+            Some(other) => other.recv = Some(recv),
+            None => all[rank].recv = Some(Transfer { peer, ..recv }),
+        }
+        if random.one_in(4) {
+            let (from, to) = (region(random), region(random));
+            all[rank].local = Some(LocalCopy::new(from, to));
+        }
+    }
+    all
 }
 
 fn run_noise(seed: u64, check: bool) -> Report<()> {

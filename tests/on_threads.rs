@@ -80,61 +80,91 @@ impl<T: Element + PartialEq + Debug, O: Operator<T> + Copy + Sync> Kind<T, O> {
 
     /// Returns the rank's result.
     fn ran(&self, comm: &Comm, algorithm: Algorithm, call: &Call) -> Result<Vec<T>> {
-        let (rank, n, root, op) = (comm.rank(), call.length(), call.root, self.op);
+        match call.collective {
+            Collective::Reduce if call.length() % 2 == 1 => {
+                self.reduced_into(comm, algorithm, call)
+            }
+            Collective::Reduce
+            | Collective::AllReduce
+            | Collective::ReduceScatter
+            | Collective::Scan
+            | Collective::ExclusiveScan => self.reduced(comm, algorithm, call),
+            _ => self.moved(comm, algorithm, call),
+        }
+    }
+
+    /// Returns the room for the rank's output, filled with an element of no rank.
+    fn room(&self, call: &Call, rank: Rank) -> Vec<T> {
+        vec![self.fill(); call.buffers(rank).1]
+    }
+
+    fn fill(&self) -> T {
+        (self.draw)(99, 99)
+    }
+
+    fn reduced_into(&self, comm: &Comm, algorithm: Algorithm, call: &Call) -> Result<Vec<T>> {
+        let (rank, n, root) = (comm.rank(), call.length(), call.root);
+        let mine = self.vector(rank, n);
+        let mut fold = vec![self.fill(); n];
+        comm.using(algorithm)
+            .reduce_into(root, &mine, &mut fold, self.op)?;
+        assert_eq!(mine, self.vector(rank, n), "an input");
+        let untouched = fold == vec![self.fill(); n];
+        assert!(rank == root || untouched, "another's output");
+        Ok(if rank == root { fold } else { mine })
+    }
+
+    /// Returns the result of a call that reduces: in place, or from an input.
+    fn reduced(&self, comm: &Comm, algorithm: Algorithm, call: &Call) -> Result<Vec<T>> {
+        let (by, op) = (comm.using(algorithm), self.op);
+        let mut mine = self.vector(comm.rank(), call.length());
+        match call.collective {
+            Collective::Reduce => by.reduce(call.root, &mut mine, op)?,
+            Collective::AllReduce if call.from_input => {
+                let mut out = self.room(call, comm.rank());
+                by.all_reduce_into(&mine, &mut out, op)?;
+                return Ok(out);
+            }
+            Collective::AllReduce => by.all_reduce(&mut mine, op)?,
+            Collective::ReduceScatter => {
+                let mut out = self.room(call, comm.rank());
+                by.reduce_scatter(&mine, &mut out, op)?;
+                return Ok(out);
+            }
+            Collective::Scan => by.scan(&mut mine, op)?,
+            Collective::ExclusiveScan => by.exclusive_scan(&mut mine, (self.draw)(77, 77), op)?,
+            other => unreachable!("{other} does not reduce"),
+        }
+        Ok(mine)
+    }
+
+    /// Returns the result of a call that moves elements, or nothing.
+    fn moved(&self, comm: &Comm, algorithm: Algorithm, call: &Call) -> Result<Vec<T>> {
+        let (rank, n, root) = (comm.rank(), call.length(), call.root);
+        let by = comm.using(algorithm);
         let mut mine = self.vector(rank, n);
         let own = span::block(n, comm.size(), rank);
-        let fill = (self.draw)(99, 99);
-        let mut out = vec![fill; call.buffers(rank).1];
+        let mut out = self.room(call, rank);
         match call.collective {
-            Collective::Barrier => comm.using(algorithm).barrier()?,
+            Collective::Barrier => by.barrier()?,
             Collective::Broadcast => {
                 if rank != root {
-                    mine.fill(fill);
+                    mine.fill(self.fill());
                 }
-                comm.using(algorithm).broadcast(root, &mut mine)?;
+                by.broadcast(root, &mut mine)?;
                 return Ok(mine);
             }
-            Collective::Reduce if n % 2 == 1 => {
-                let mut fold = vec![fill; n];
-                comm.using(algorithm)
-                    .reduce_into(root, &mine, &mut fold, op)?;
-                assert_eq!(mine, self.vector(rank, n), "an input");
-                assert!(rank == root || fold == vec![fill; n], "another's output");
-                return Ok(if rank == root { fold } else { mine });
-            }
-            Collective::Reduce => {
-                comm.using(algorithm).reduce(root, &mut mine, op)?;
-                return Ok(mine);
-            }
-            Collective::AllReduce if call.from_input => {
-                comm.using(algorithm).all_reduce_into(&mine, &mut out, op)?;
-            }
-            Collective::AllReduce => {
-                comm.using(algorithm).all_reduce(&mut mine, op)?;
-                return Ok(mine);
-            }
-            Collective::ReduceScatter => {
-                comm.using(algorithm).reduce_scatter(&mine, &mut out, op)?;
-            }
-            Collective::AllGather => comm.using(algorithm).all_gather(&mine[own], &mut out)?,
+            Collective::AllGather => by.all_gather(&mine[own], &mut out)?,
             Collective::Gather => {
-                let all = comm.using(algorithm).gather(root, &mine[own])?;
+                let all = by.gather(root, &mine[own])?;
                 return Ok(all.unwrap_or_default());
             }
             Collective::Scatter => {
                 let all = (rank == root).then_some(&mine[..]);
-                comm.using(algorithm).scatter(root, all, &mut out)?;
+                by.scatter(root, all, &mut out)?;
             }
-            Collective::AllToAll => comm.using(algorithm).all_to_all(&mine, &mut out)?,
-            Collective::Scan => {
-                comm.using(algorithm).scan(&mut mine, op)?;
-                return Ok(mine);
-            }
-            Collective::ExclusiveScan => {
-                comm.using(algorithm)
-                    .exclusive_scan(&mut mine, (self.draw)(77, 77), op)?;
-                return Ok(mine);
-            }
+            Collective::AllToAll => by.all_to_all(&mine, &mut out)?,
+            other => unreachable!("{other} reduces"),
         }
         Ok(out)
     }

@@ -1,12 +1,16 @@
 //! Broadcasts in packets, and the reductions as their reversals: their laws, the published tables, the least number of
 //! steps, and the proof of the schedules.
 
+#[path = "packets/laws.rs"]
+mod laws;
+
+use laws::lawful;
 use proptest::prelude::*;
 use rankfold::check::{Certificate, Goal, check};
 use rankfold::collective::{Algorithm, Call, Collective, PacketReduce};
 use rankfold::cost::{self, Form, TreeUse};
 use rankfold::schedule::Schedule;
-use rankfold::topology::{Circulant, Esbt, Hop, Packets, TwoTrees};
+use rankfold::topology::{Circulant, Esbt, Packets, TwoTrees};
 
 const MOST: usize = 130;
 
@@ -19,67 +23,6 @@ fn worlds() -> impl Iterator<Item = usize> {
 
 fn ceil_log2(n: usize) -> usize {
     n.next_power_of_two().ilog2() as usize
-}
-
-/// Returns when each packet reaches each rank, after checking every law.
-fn lawful(broadcast: &dyn Packets, k: usize, name: &str) -> Vec<Vec<Option<usize>>> {
-    let (p, root) = (broadcast.ranks(), broadcast.root());
-    let mut came = vec![vec![None; k]; p];
-    let mut left = vec![vec![None; k]; p];
-    for step in 0..broadcast.steps(k) + 3 {
-        let mut expected = vec![None; p];
-        for (rank, left) in left.iter_mut().enumerate() {
-            let Some(Hop { peer, packet }) = broadcast.departure(k, rank, step) else {
-                continue;
-            };
-            let place = || format!("{name} {p} {k}: {rank} passes {packet} on in step {step}");
-            assert!(
-                step < broadcast.steps(k) && peer < p && packet < k,
-                "{}",
-                place()
-            );
-            let has: Option<usize> = came[rank][packet];
-            assert!(
-                rank == root || has.is_some_and(|had| had < step),
-                "{}",
-                place()
-            );
-            let since = has.or(left[packet]).unwrap_or(step);
-            assert!(
-                step - since <= broadcast.linger(),
-                "{}, and has it from {since}",
-                place()
-            );
-            left[packet] = left[packet].or(Some(step));
-            assert_eq!(
-                expected[peer].replace(Hop { peer: rank, packet }),
-                None,
-                "{}",
-                place()
-            );
-        }
-        for (rank, expected) in expected.into_iter().enumerate() {
-            let place = || format!("{name} {p} {k}: {rank} in step {step}");
-            assert_eq!(broadcast.arrival(k, rank, step), expected, "{}", place());
-            if let Some(hop) = expected {
-                assert_eq!(
-                    came[rank][hop.packet].replace(step),
-                    None,
-                    "{}: {hop:?} again",
-                    place()
-                );
-            }
-        }
-    }
-    for (rank, came) in came.iter().enumerate() {
-        let all = came.iter().all(Option::is_some);
-        assert!(
-            p == 1 || (rank != root) == all,
-            "{name} {p} {k}: {rank} has {came:?}"
-        );
-        assert!(rank != root || came.iter().all(Option::is_none));
-    }
-    came
 }
 
 /// The number of ranks where only the trees are examined.
@@ -194,9 +137,8 @@ fn the_published_trees_on_eight_ranks_have_their_parents_and_colours() {
     assert_eq!(colours(1), [0, 1, 1, 1, 1, 0, 0]);
 }
 
-/// Checks that no rank is an inner node twice, that no rank has more than two children, and that edges that meet at a
-/// port have two colours.
-fn has_no_conflict(trees: &TwoTrees) {
+/// Returns each rank's children in both trees, after checking the edges to the parents.
+fn children(trees: &TwoTrees) -> Vec<[Vec<usize>; 2]> {
     let p = trees.ranks();
     let mut children = vec![[vec![], vec![]]; p];
     for v in 1..p {
@@ -211,6 +153,14 @@ fn has_no_conflict(trees: &TwoTrees) {
             assert!(above == 0 || trees.first_step(tree, above) < trees.first_step(tree, v));
         }
     }
+    children
+}
+
+/// Checks that no rank is an inner node twice, that no rank has more than two children, and that edges that meet at a
+/// port have two colours.
+fn has_no_conflict(trees: &TwoTrees) {
+    let p = trees.ranks();
+    let children = children(trees);
     for (rank, below) in children.iter().enumerate().skip(1) {
         assert!(
             below[0].is_empty() || below[1].is_empty(),

@@ -149,60 +149,98 @@ fn a_rank_that_gets_nothing_has_no_output_and_one_that_gives_nothing_no_input() 
 
 // ── counts ──
 
-/// All collectives with counts, all active at once, turn after turn.
-fn with_counts(comm: &Comm, polls: bool) -> Result<u64> {
-    let (me, p) = (comm.rank(), comm.size());
-    let root = 1 % p;
-    let counts: Vec<usize> = (0..p).map(|rank| rank * 3 % 5).collect();
-    let (mine, total) = (counts[me], counts.iter().sum::<usize>());
-    let at_root = vec![0; if me == root { total } else { 0 }];
-    // Rank q gets q elements from each rank.
-    let (to, from): (Vec<usize>, Vec<usize>) = ((0..p).collect(), vec![me; p]);
-    let out = vec![0; to.iter().sum()];
-    let mut all = comm.all_gather_v_init(vec![0u64; mine], &counts, vec![0; total])?;
-    let mut collected = comm.gather_v_init(root, vec![0u64; mine], &counts, at_root.clone())?;
-    let mut dealt = comm.scatter_v_init(root, at_root, &counts, vec![0u64; mine])?;
-    let mut share = comm.reduce_scatter_v_init(vec![0; total], &counts, vec![0; mine], op::Sum)?;
-    let mut swapped = comm.all_to_all_v_init(out, &to, vec![0u64; me * p], &from)?;
-    let mut seen = 0;
-    for turn in 0..3 {
-        let value = |rank: Rank| 100 * turn + rank as u64;
-        let blocks = |counts: &[usize]| -> Vec<u64> {
-            let block = |(rank, &count): (Rank, &usize)| vec![value(rank); count];
-            counts.iter().enumerate().flat_map(block).collect()
-        };
-        let calls = [
-            &mut all,
-            &mut collected,
-            &mut dealt,
-            &mut share,
-            &mut swapped,
-        ];
-        for call in calls {
-            call.input_mut()?.fill(value(me));
+/// All collectives with counts.
+struct WithCounts<'c> {
+    root: Rank,
+    counts: Vec<usize>,
+    all: Persistent<'c, u64>,
+    collected: Persistent<'c, u64>,
+    dealt: Persistent<'c, u64>,
+    share: Persistent<'c, u64>,
+    swapped: Persistent<'c, u64>,
+}
+
+/// Returns the block of each rank, of elements of this value.
+fn blocks(counts: &[usize], value: impl Fn(Rank) -> u64) -> Vec<u64> {
+    let block = |(rank, &count): (Rank, &usize)| vec![value(rank); count];
+    counts.iter().enumerate().flat_map(block).collect()
+}
+
+impl<'c> WithCounts<'c> {
+    fn describe(comm: &'c Comm) -> Result<Self> {
+        let (me, p) = (comm.rank(), comm.size());
+        let root = 1 % p;
+        let counts: Vec<usize> = (0..p).map(|rank| rank * 3 % 5).collect();
+        let (mine, total) = (counts[me], counts.iter().sum::<usize>());
+        let at_root = vec![0; if me == root { total } else { 0 }];
+        // Rank q gets q elements from each rank.
+        let (to, from): (Vec<usize>, Vec<usize>) = ((0..p).collect(), vec![me; p]);
+        let out = vec![0; to.iter().sum()];
+        Ok(Self {
+            all: comm.all_gather_v_init(vec![0; mine], &counts, vec![0; total])?,
+            collected: comm.gather_v_init(root, vec![0; mine], &counts, at_root.clone())?,
+            dealt: comm.scatter_v_init(root, at_root, &counts, vec![0; mine])?,
+            share: comm.reduce_scatter_v_init(vec![0; total], &counts, vec![0; mine], op::Sum)?,
+            swapped: comm.all_to_all_v_init(out, &to, vec![0; me * p], &from)?,
+            root,
+            counts,
+        })
+    }
+
+    /// Starts all calls, then waits for them in another order.
+    fn run(&mut self, input: u64, polls: bool) -> Result<()> {
+        for call in [
+            &mut self.all,
+            &mut self.collected,
+            &mut self.dealt,
+            &mut self.share,
+            &mut self.swapped,
+        ] {
+            call.input_mut()?.fill(input);
             call.start()?;
         }
         for call in [
-            &mut swapped,
-            &mut all,
-            &mut share,
-            &mut dealt,
-            &mut collected,
+            &mut self.swapped,
+            &mut self.all,
+            &mut self.share,
+            &mut self.dealt,
+            &mut self.collected,
         ] {
-            while polls && turn == 1 && !call.test()? {}
+            while polls && !call.test()? {}
             call.wait()?;
         }
-        let everything = blocks(&counts);
-        assert_eq!(all.output()?, everything);
-        assert_eq!(
-            collected.output()?,
-            if me == root { &everything[..] } else { &[] }
-        );
-        assert_eq!(dealt.output()?, vec![value(root); mine]);
-        let sum: u64 = (0..p).map(value).sum();
-        assert_eq!(share.output()?, vec![sum; mine]);
-        assert_eq!(swapped.output()?, blocks(&from));
-        seen += sum;
+        Ok(())
+    }
+
+    /// Checks the outputs where each rank's input has this value.
+    fn check(&mut self, comm: &Comm, value: impl Fn(Rank) -> u64) -> Result<()> {
+        let (me, p) = (comm.rank(), comm.size());
+        let mine = self.counts[me];
+        let everything = blocks(&self.counts, &value);
+        assert_eq!(self.all.output()?, everything);
+        let at_root = if me == self.root {
+            &everything[..]
+        } else {
+            &[]
+        };
+        assert_eq!(self.collected.output()?, at_root);
+        assert_eq!(self.dealt.output()?, vec![value(self.root); mine]);
+        let sum: u64 = (0..p).map(&value).sum();
+        assert_eq!(self.share.output()?, vec![sum; mine]);
+        assert_eq!(self.swapped.output()?, blocks(&vec![me; p], &value));
+        Ok(())
+    }
+}
+
+/// All collectives with counts, all active at once, turn after turn.
+fn with_counts(comm: &Comm, polls: bool) -> Result<u64> {
+    let mut calls = WithCounts::describe(comm)?;
+    let mut seen = 0;
+    for turn in 0..3 {
+        let value = |rank: Rank| 100 * turn + rank as u64;
+        calls.run(value(comm.rank()), polls && turn == 1)?;
+        calls.check(comm, value)?;
+        seen += (0..comm.size()).map(value).sum::<u64>();
     }
     Ok(seen)
 }

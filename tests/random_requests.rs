@@ -187,39 +187,43 @@ fn wrong_programs_end_as_the_model_says() {
         stuck += usize::from(want.contains(&false));
         for buffering in bufferings(seed) {
             let case = format!("seed {seed}, {buffering:?}");
-            let world = World::new(program.0.len())
-                .buffering(buffering)
-                .check(false);
-            let report = guarded(&|| case.clone(), || {
-                world.run_each(|comm| program.play(comm, false))
-            });
-            let got: Vec<_> = report
-                .outcomes
-                .iter()
-                .map(|outcome| outcome.value().is_some())
-                .collect();
-            // With less room a rank may also fail for a message that no rank receives any more.
-            let right = match buffering {
-                Buffering::Unbounded => got == want,
-                _ => got.iter().zip(&want).all(|(got, want)| *want || !*got),
-            };
-            assert!(
-                right,
-                "{case}: {want:?}\n{:?}\n{program:#?}",
-                report.outcomes
-            );
-            let consequence = |error: &Error| error.is_consequence();
-            assert!(
-                report
-                    .outcomes
-                    .iter()
-                    .filter_map(|o| o.error())
-                    .all(consequence),
-                "{case}"
-            );
+            ends_as_the_model_says(&program, &want, buffering, &case);
         }
     }
     assert!(stuck > 0 || cases(300) < 50, "some programs must be wrong");
+}
+
+fn ends_as_the_model_says(program: &Program, want: &[bool], buffering: Buffering, case: &str) {
+    let world = World::new(program.0.len())
+        .buffering(buffering)
+        .check(false);
+    let report = guarded(&|| case.into(), || {
+        world.run_each(|comm| program.play(comm, false))
+    });
+    let got: Vec<_> = report
+        .outcomes
+        .iter()
+        .map(|outcome| outcome.value().is_some())
+        .collect();
+    // With less room a rank may also fail for a message that no rank receives any more.
+    let right = match buffering {
+        Buffering::Unbounded => got == want,
+        _ => got.iter().zip(want).all(|(got, want)| *want || !*got),
+    };
+    assert!(
+        right,
+        "{case}: {want:?}\n{:?}\n{program:#?}",
+        report.outcomes
+    );
+    let consequence = |error: &Error| error.is_consequence();
+    assert!(
+        report
+            .outcomes
+            .iter()
+            .filter_map(|o| o.error())
+            .all(consequence),
+        "{case}"
+    );
 }
 
 #[test]

@@ -360,7 +360,7 @@ mod on_signal {
     //! The world runs in a separate process: this same program, controlled by an environment variable.
 
     use std::io::{BufRead, BufReader, Write};
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
 
     use super::*;
 
@@ -371,16 +371,7 @@ mod on_signal {
         if std::env::var_os(CHILD).is_some() {
             return run_until_the_end_of_the_input();
         }
-        let this = std::env::current_exe().unwrap();
-        let name = "on_signal::a_running_world_is_printed_when_the_signal_comes";
-        let mut child = Command::new(this)
-            .args(["--exact", name, "--nocapture"])
-            .env(CHILD, "1")
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
+        let mut child = start_again("on_signal::a_running_world_is_printed_when_the_signal_comes");
         let mut ask = child.stdin.take().unwrap();
         let errors = BufReader::new(child.stderr.take().unwrap());
         let mut lines = errors.lines().map(std::result::Result::unwrap);
@@ -409,6 +400,19 @@ mod on_signal {
             picture.contains("ms ago  send(to 1, tag 4, 1 x u8) at tests/recorder.rs"),
             "{picture}"
         );
+    }
+
+    /// Starts this program again, for one test alone.
+    fn start_again(test: &str) -> Child {
+        let this = std::env::current_exe().unwrap();
+        Command::new(this)
+            .args(["--exact", test, "--nocapture"])
+            .env(CHILD, "1")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
     }
 
     /// Raises the signal once per input line.

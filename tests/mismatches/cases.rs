@@ -12,8 +12,8 @@ use super::{Case, count, counts, last, signed, unsigned};
 const BINOMIAL: Algorithm = Algorithm::tree(TreeName::BINOMIAL);
 const CHAIN: Algorithm = Algorithm::tree(TreeName::Chain);
 
-/// Returns calls that move elements.
-fn movements() -> Vec<Case> {
+/// Returns barriers.
+fn barriers() -> Vec<Case> {
     vec![
         case!("barrier", |comm, _| comm.barrier()),
         case!("barrier, dissemination", |comm, _| {
@@ -22,6 +22,12 @@ fn movements() -> Vec<Case> {
         case!("barrier, binomial", |comm, _| comm
             .using(BINOMIAL)
             .barrier()),
+    ]
+}
+
+/// Returns broadcasts of elements.
+fn broadcasts() -> Vec<Case> {
+    vec![
         case!("broadcast", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let done = comm.broadcast(0, &mut v);
@@ -52,6 +58,12 @@ fn movements() -> Vec<Case> {
             let done = comm.using(Algorithm::ScatterRing).broadcast(0, &mut v);
             camp.saw(&v, done)
         }),
+    ]
+}
+
+/// Returns gathers of elements.
+fn gathers() -> Vec<Case> {
+    vec![
         case!("gather", |comm, camp| {
             let done = comm.gather(0, &camp.buf(camp.n));
             done.and_then(|all| camp.saw(&all.unwrap_or_default(), Ok(())))
@@ -83,6 +95,12 @@ fn movements() -> Vec<Case> {
             let done = comm.gather_v(0, &camp.buf(counts[camp.rank]), &counts, &mut all);
             camp.saw(&all, done)
         }),
+    ]
+}
+
+/// Returns scatters of elements.
+fn scatters() -> Vec<Case> {
+    vec![
         case!("scatter", |comm, camp| {
             let all = (camp.rank == 0).then(|| camp.buf(comm.size() * camp.n));
             let mut v = camp.buf(camp.n);
@@ -102,6 +120,12 @@ fn movements() -> Vec<Case> {
             let done = comm.scatter_v(0, all.as_deref(), &counts, &mut v);
             camp.saw(&v, done)
         }),
+    ]
+}
+
+/// Returns calls in which all ranks receive elements of all.
+fn exchanges() -> Vec<Case> {
+    vec![
         case!("all_gather", |comm, camp| {
             let mut all = camp.buf(comm.size() * camp.n);
             let done = comm.all_gather(&camp.buf(camp.n), &mut all);
@@ -139,8 +163,8 @@ fn movements() -> Vec<Case> {
     ]
 }
 
-/// Returns calls that fold.
-fn reductions() -> Vec<Case> {
+/// Returns reductions to one rank.
+fn reduces() -> Vec<Case> {
     vec![
         case!("reduce", |comm, camp| {
             let mut v = camp.buf(camp.n);
@@ -164,6 +188,12 @@ fn reductions() -> Vec<Case> {
                 .reduce(0, &mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
+    ]
+}
+
+/// Returns reductions to all ranks.
+fn all_reduces() -> Vec<Case> {
+    vec![
         case!("all_reduce", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let done = comm.all_reduce(&mut v, camp.op(OperatorKind::Sum));
@@ -179,6 +209,12 @@ fn reductions() -> Vec<Case> {
             let done = comm.all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&unsigned(&v), done)
         }),
+    ]
+}
+
+/// Returns fused reductions.
+fn fused() -> Vec<Case> {
+    vec![
         case!("fused", |comm, camp| {
             let (mut v, mut w) = (camp.buf(camp.n), camp.buf(2));
             let done = comm.fused(|f| {
@@ -212,6 +248,12 @@ fn reductions() -> Vec<Case> {
             let done = comm.fused(|f| f.all_reduce(&mut v, camp.op(OperatorKind::Own)));
             camp.saw(&v, done)
         }),
+    ]
+}
+
+/// Returns reductions to all ranks by other operators, and by other algorithms.
+fn all_reduces_by_other_operators_and_algorithms() -> Vec<Case> {
+    vec![
         case!("all_reduce by an operator of its own", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let done = comm.all_reduce(&mut v, camp.op(OperatorKind::Own));
@@ -244,6 +286,12 @@ fn reductions() -> Vec<Case> {
                 .all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
+    ]
+}
+
+/// Returns reductions to all ranks in segments.
+fn pipelined_all_reduces() -> Vec<Case> {
+    vec![
         case!("all_reduce, chain:segments=3", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let chain = Algorithm::pipelined(TreeName::Chain, 3);
@@ -260,6 +308,12 @@ fn reductions() -> Vec<Case> {
                 .all_reduce(&mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
+    ]
+}
+
+/// Returns reductions to blocks.
+fn reduce_scatters() -> Vec<Case> {
+    vec![
         case!("reduce_scatter", |comm, camp| {
             let all = camp.buf(comm.size() * camp.n);
             let mut v = camp.buf(camp.n);
@@ -283,6 +337,12 @@ fn reductions() -> Vec<Case> {
             let done = comm.reduce_scatter_v(&all, &counts, &mut v, camp.op(OperatorKind::Sum));
             camp.saw(&v, done)
         }),
+    ]
+}
+
+/// Returns prefix reductions, and reductions over a topology.
+fn scans_and_reductions_over_topologies() -> Vec<Case> {
+    vec![
         case!("scan", |comm, camp| {
             let mut v = camp.buf(camp.n);
             let done = comm.scan(&mut v, camp.op(OperatorKind::Sum));
@@ -316,8 +376,8 @@ fn reductions() -> Vec<Case> {
     ]
 }
 
-/// Returns calls with owned values, and with schedules and functions of the caller.
-fn others() -> Vec<Case> {
+/// Returns broadcasts and reductions of owned values.
+fn broadcast_and_reduced_values() -> Vec<Case> {
     vec![
         case!("broadcast_value", |comm, camp| {
             let mine = (camp.rank == 0).then(|| camp.buf(1));
@@ -347,6 +407,12 @@ fn others() -> Vec<Case> {
                 .all_reduce(camp.buf(1), |a, b| camp.fold_all(a, b))?;
             camp.saw(&got, Ok(()))
         }),
+    ]
+}
+
+/// Returns calls that exchange or scan owned values.
+fn exchanged_and_scanned_values() -> Vec<Case> {
+    vec![
         case!("gather_value", |comm, camp| {
             let got = comm.values().gather(0, camp.own())?;
             camp.saw(&got.unwrap_or_default(), Ok(()))
@@ -374,6 +440,12 @@ fn others() -> Vec<Case> {
             let got = comm.values().exclusive_scan(camp.buf(1), fold)?;
             camp.saw(&got.unwrap_or_default(), Ok(()))
         }),
+    ]
+}
+
+/// Returns calls with schedules and functions of the caller.
+fn schedules_and_functions_of_the_caller() -> Vec<Case> {
+    vec![
         case!("hypercube", |comm, camp| {
             if !comm.size().is_power_of_two() {
                 return comm.using(Algorithm::Exchange).barrier();
@@ -398,9 +470,24 @@ fn others() -> Vec<Case> {
     ]
 }
 
+/// Returns all cases in the order of their lines.
 pub fn all_cases() -> Vec<Case> {
-    [movements(), reductions(), others()]
-        .into_iter()
-        .flatten()
-        .collect()
+    let themes = [
+        barriers(),
+        broadcasts(),
+        gathers(),
+        scatters(),
+        exchanges(),
+        reduces(),
+        all_reduces(),
+        fused(),
+        all_reduces_by_other_operators_and_algorithms(),
+        pipelined_all_reduces(),
+        reduce_scatters(),
+        scans_and_reductions_over_topologies(),
+        broadcast_and_reduced_values(),
+        exchanged_and_scanned_values(),
+        schedules_and_functions_of_the_caller(),
+    ];
+    themes.into_iter().flatten().collect()
 }

@@ -4,55 +4,63 @@ use rankfold::{Cartesian, ErrorKind, Graph, Result, World, WorldError};
 
 use super::{assert_calls, braid, calls, error, found, run_each, small};
 
+/// A wrong call, and what its error says.
+type Wrong = (&'static str, fn(&Graph) -> Result<()>);
+
+/// Neighbours that are not there, and blocks of one length that do not fit.
+const WRONG: [Wrong; 6] = [
+    ("the source 7 is not one of the 3", |g| {
+        g.graph(&[0, 7], &[]).map(drop)
+    }),
+    ("the destination 3 is not one of the 3", |g| {
+        g.graph(&[], &[3]).map(drop)
+    }),
+    (
+        "4 blocks as long as the input, which has 2 elements, do not fit an output of 7",
+        |g| g.neighbor_all_gather(&[0; 2], &mut [0; 7]),
+    ),
+    (
+        "4 blocks as long as the input, which has 1 elements, do not fit an output of 8",
+        |g| g.neighbor_all_gather(&[0; 1], &mut [0; 8]),
+    ),
+    (
+        "4 equal pieces do not fit an input of 5 elements, with 4 as long in an output of 4",
+        |g| g.neighbor_all_to_all(&[0; 5], &mut [0; 4]),
+    ),
+    (
+        "4 equal pieces do not fit an input of 4 elements, with 4 as long in an output of 8",
+        |g| g.neighbor_all_to_all(&[0; 4], &mut [0; 8]),
+    ),
+];
+
+/// Counts that do not fit.
+const WRONG_COUNTS: [Wrong; 5] = [
+    (
+        "there must be 4 counts of the output, one a neighbour, and not 3",
+        |g| g.neighbor_all_gather_v(&[0; 1], &[1; 3], &mut [0; 3]),
+    ),
+    (
+        "the counts of the output add up to 4, and it has 3 elements",
+        |g| g.neighbor_all_gather_v(&[0; 1], &[1; 4], &mut [0; 3]),
+    ),
+    ("the counts add up to more than can be counted", |g| {
+        g.neighbor_all_to_all_v(&[0; 1], &[usize::MAX; 4], &mut [0; 3], &[1; 4])
+    }),
+    (
+        "this rank's piece for itself has 1 elements going out and 2 coming in",
+        |g| g.neighbor_all_to_all_v(&[0; 4], &[1; 4], &mut [0; 5], &[2, 1, 1, 1]),
+    ),
+    (
+        "this rank's piece for itself has 3 elements going out and 1 coming in",
+        |g| g.neighbor_all_gather_v(&[0; 3], &[1; 4], &mut [0; 4]),
+    ),
+];
+
 #[test]
 fn neighbours_out_of_range_and_buffers_that_do_not_fit_are_refused_before_anything_is_sent() {
-    type Call = fn(&Graph) -> Result<()>;
-    let calls: [(&str, Call); 11] = [
-        ("the source 7 is not one of the 3", |g| {
-            g.graph(&[0, 7], &[]).map(drop)
-        }),
-        ("the destination 3 is not one of the 3", |g| {
-            g.graph(&[], &[3]).map(drop)
-        }),
-        (
-            "4 blocks as long as the input, which has 2 elements, do not fit an output of 7",
-            |g| g.neighbor_all_gather(&[0; 2], &mut [0; 7]),
-        ),
-        (
-            "4 blocks as long as the input, which has 1 elements, do not fit an output of 8",
-            |g| g.neighbor_all_gather(&[0; 1], &mut [0; 8]),
-        ),
-        (
-            "4 equal pieces do not fit an input of 5 elements, with 4 as long in an output of 4",
-            |g| g.neighbor_all_to_all(&[0; 5], &mut [0; 4]),
-        ),
-        (
-            "4 equal pieces do not fit an input of 4 elements, with 4 as long in an output of 8",
-            |g| g.neighbor_all_to_all(&[0; 4], &mut [0; 8]),
-        ),
-        (
-            "there must be 4 counts of the output, one a neighbour, and not 3",
-            |g| g.neighbor_all_gather_v(&[0; 1], &[1; 3], &mut [0; 3]),
-        ),
-        (
-            "the counts of the output add up to 4, and it has 3 elements",
-            |g| g.neighbor_all_gather_v(&[0; 1], &[1; 4], &mut [0; 3]),
-        ),
-        ("the counts add up to more than can be counted", |g| {
-            g.neighbor_all_to_all_v(&[0; 1], &[usize::MAX; 4], &mut [0; 3], &[1; 4])
-        }),
-        (
-            "this rank's piece for itself has 1 elements going out and 2 coming in",
-            |g| g.neighbor_all_to_all_v(&[0; 4], &[1; 4], &mut [0; 5], &[2, 1, 1, 1]),
-        ),
-        (
-            "this rank's piece for itself has 3 elements going out and 1 coming in",
-            |g| g.neighbor_all_gather_v(&[0; 3], &[1; 4], &mut [0; 4]),
-        ),
-    ];
     let run = World::new(3).strict().run(|comm| {
         let graph = braid(comm)?;
-        for (told, call) in calls {
+        for (told, call) in WRONG.into_iter().chain(WRONG_COUNTS) {
             let refused = call(&graph).unwrap_err();
             assert!(matches!(refused.kind(), ErrorKind::Usage(_)), "{refused}");
             assert!(refused.to_string().contains(told), "{refused}");

@@ -250,9 +250,6 @@ impl Page {
             .iter()
             .filter(|tag| tag.is("circle", "rank"))
             .collect();
-        let inside = |circle: &Tag, x: f64, y: f64| {
-            (circle.number("cx") - x).hypot(circle.number("cy") - y) <= circle.number("r") + 0.5
-        };
         let centre = |label: &Label| (label.middle(), (label.area[1] + label.area[3]) / 2.0);
         let numbers: Vec<(usize, f64, f64, bool)> = (self.labels.iter())
             .filter_map(|label| {
@@ -285,6 +282,11 @@ impl Page {
         };
         self.lines("edge").map(edge).collect()
     }
+}
+
+/// Returns whether a point is inside a circle, or on its line.
+fn inside(circle: &Tag, x: f64, y: f64) -> bool {
+    (circle.number("cx") - x).hypot(circle.number("cy") - y) <= circle.number("r") + 0.5
 }
 
 fn area(svg: &Tag) -> [f64; 4] {

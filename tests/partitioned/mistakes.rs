@@ -9,52 +9,60 @@ use crate::common::assert_usage;
 #[test]
 fn parts_and_states_that_do_not_exist_are_refused_with_the_reason() {
     let report = run("wrong calls", 1, |comm| {
-        assert_usage(
-            SendParts::new(comm, 1, 0, 1, vec![0]),
-            "the receiver 1 is not one of the 1 ranks",
-        );
-        assert_usage(
-            RecvParts::new(comm, 1, 0, 1, vec![0]),
-            "the sender 1 is not one of the 1 ranks",
-        );
-        assert_usage(
-            SendParts::new(comm, 0, 0, 0, vec![0]),
-            "1 to 1048576 parts, and not 0",
-        );
-        assert_usage(
-            RecvParts::new(comm, 0, 0, 1 << 21, vec![0; 1 << 21]),
-            "and not 2097152",
-        );
-        assert_usage(
-            RecvParts::new(comm, 0, 0, 2, vec![0; 3]),
-            "3 elements are not 2 parts of the same length",
-        );
-        let mut sent = SendParts::new(comm, 0, 0, 2, vec![5, 6])?;
-        let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
-        assert_usage(sent.ready(0), "it is not active: start it first");
-        assert_usage(sent.split().map(drop), "it is not active: start it first");
-        assert_usage(received.arrived(0), "it is not active: start it first");
-        assert_usage(received.elements(), "it is not active: start it first");
-        assert_usage(received.part(0), "part 0 has not arrived");
-        sent.start()?;
-        received.start()?;
-        assert_usage(sent.start(), "it is active: wait for it first");
-        assert_usage(received.start(), "it is active: wait for it first");
-        assert_usage(received.elements(), "it is active: wait for it first");
-        assert_usage(sent.ready(2), "part 2 is not one of the 2 parts");
-        assert_usage(received.arrived(2), "part 2 is not one of the 2 parts");
-        assert_usage(received.part(2), "part 2 is not one of the 2 parts");
-        sent.ready(1)?;
-        assert_usage(sent.ready(1), "part 1 is ready already");
-        assert_usage(sent.part_mut(1), "part 1 is ready already");
-        sent.ready(0)?;
-        sent.wait()?;
-        sent.part_mut(1)?[0] = 9; // it is inactive
-        received.wait()?;
-        assert_eq!(received.elements()?, [5, 6]);
-        Ok(())
+        ends_that_do_not_exist_are_refused(comm);
+        states_that_do_not_exist_are_refused(comm)
     });
     report.into_result().unwrap();
+}
+
+fn ends_that_do_not_exist_are_refused(comm: &Comm) {
+    assert_usage(
+        SendParts::new(comm, 1, 0, 1, vec![0]),
+        "the receiver 1 is not one of the 1 ranks",
+    );
+    assert_usage(
+        RecvParts::new(comm, 1, 0, 1, vec![0]),
+        "the sender 1 is not one of the 1 ranks",
+    );
+    assert_usage(
+        SendParts::new(comm, 0, 0, 0, vec![0]),
+        "1 to 1048576 parts, and not 0",
+    );
+    assert_usage(
+        RecvParts::new(comm, 0, 0, 1 << 21, vec![0; 1 << 21]),
+        "and not 2097152",
+    );
+    assert_usage(
+        RecvParts::new(comm, 0, 0, 2, vec![0; 3]),
+        "3 elements are not 2 parts of the same length",
+    );
+}
+
+fn states_that_do_not_exist_are_refused(comm: &Comm) -> Result<()> {
+    let mut sent = SendParts::new(comm, 0, 0, 2, vec![5, 6])?;
+    let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+    assert_usage(sent.ready(0), "it is not active: start it first");
+    assert_usage(sent.split().map(drop), "it is not active: start it first");
+    assert_usage(received.arrived(0), "it is not active: start it first");
+    assert_usage(received.elements(), "it is not active: start it first");
+    assert_usage(received.part(0), "part 0 has not arrived");
+    sent.start()?;
+    received.start()?;
+    assert_usage(sent.start(), "it is active: wait for it first");
+    assert_usage(received.start(), "it is active: wait for it first");
+    assert_usage(received.elements(), "it is active: wait for it first");
+    assert_usage(sent.ready(2), "part 2 is not one of the 2 parts");
+    assert_usage(received.arrived(2), "part 2 is not one of the 2 parts");
+    assert_usage(received.part(2), "part 2 is not one of the 2 parts");
+    sent.ready(1)?;
+    assert_usage(sent.ready(1), "part 1 is ready already");
+    assert_usage(sent.part_mut(1), "part 1 is ready already");
+    sent.ready(0)?;
+    sent.wait()?;
+    sent.part_mut(1)?[0] = 9; // it is inactive
+    received.wait()?;
+    assert_eq!(received.elements()?, [5, 6]);
+    Ok(())
 }
 
 /// A rank that sends itself parts in this order: the numbers of parts and of elements at either end.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rankfold::{ErrorKind, Source, Tag, World, WorldError};
+use rankfold::{Comm, ErrorKind, Source, Tag, World, WorldError};
 
 use crate::common::{assert_usage, await_signal, signal};
 
@@ -18,44 +18,8 @@ fn a_receive_of_the_wrong_type_shows_both_views_and_leaves_the_line_as_it_was() 
                 return signal(comm, 1);
             }
             await_signal(comm, 0)?;
-            let error = comm.recv::<u32>(0, 7).unwrap_err();
-            assert!(matches!(
-                error.kind(),
-                ErrorKind::WrongType {
-                    sent: "f64",
-                    wanted: "u32",
-                    ..
-                }
-            ));
-            for part in [
-                "recv(from 0, tag 7)",
-                "rank 0",
-                "tag 7",
-                "1000 x f64",
-                "u32",
-                file!(),
-            ] {
-                assert!(
-                    error.to_string().contains(part),
-                    "{part} is not in: {error}"
-                );
-            }
-            assert!(comm.recv_value::<f64>(0, 7).is_err()); // elements are not a moved value
-            let mut short = [0.0f64; 999];
-            let error = comm.recv_into(0, 7, &mut short).unwrap_err();
-            assert!(matches!(
-                error.kind(),
-                ErrorKind::TooShort {
-                    sent: 1000,
-                    room: 999,
-                    ..
-                }
-            ));
-            assert!(
-                error.to_string().contains("1000") && error.to_string().contains("999"),
-                "{error}"
-            );
-            assert_eq!(short, [0.0; 999]);
+            the_wrong_type_is_refused(comm);
+            too_short_a_buffer_is_refused(comm);
             // The order by tag and over all tags is unchanged.
             assert_eq!(comm.probe(0, Tag::Any)?.tag, 1);
             assert_eq!(comm.probe(0, 7)?.count, 1000);
@@ -65,6 +29,52 @@ fn a_receive_of_the_wrong_type_shows_both_views_and_leaves_the_line_as_it_was() 
             Ok(())
         })
         .unwrap();
+}
+
+/// Receives the 1000 elements as those of another type, and as a moved value.
+fn the_wrong_type_is_refused(comm: &Comm) {
+    let error = comm.recv::<u32>(0, 7).unwrap_err();
+    assert!(matches!(
+        error.kind(),
+        ErrorKind::WrongType {
+            sent: "f64",
+            wanted: "u32",
+            ..
+        }
+    ));
+    for part in [
+        "recv(from 0, tag 7)",
+        "rank 0",
+        "tag 7",
+        "1000 x f64",
+        "u32",
+        file!(),
+    ] {
+        assert!(
+            error.to_string().contains(part),
+            "{part} is not in: {error}"
+        );
+    }
+    assert!(comm.recv_value::<f64>(0, 7).is_err()); // elements are not a moved value
+}
+
+/// Receives the 1000 elements into 999.
+fn too_short_a_buffer_is_refused(comm: &Comm) {
+    let mut short = [0.0f64; 999];
+    let error = comm.recv_into(0, 7, &mut short).unwrap_err();
+    assert!(matches!(
+        error.kind(),
+        ErrorKind::TooShort {
+            sent: 1000,
+            room: 999,
+            ..
+        }
+    ));
+    assert!(
+        error.to_string().contains("1000") && error.to_string().contains("999"),
+        "{error}"
+    );
+    assert_eq!(short, [0.0; 999]);
 }
 
 #[test]

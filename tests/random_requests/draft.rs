@@ -138,6 +138,22 @@ impl Draft {
         requests
     }
 
+    /// Draws a way to receive.
+    fn how(&mut self) -> How {
+        let all = [
+            How::Plain,
+            How::Into,
+            How::Probed,
+            How::Matched,
+            How::Polled,
+        ];
+        if self.rich {
+            self.random.of(&all)
+        } else {
+            How::Plain
+        }
+    }
+
     fn receive_all(
         &mut self,
         rank: Rank,
@@ -152,18 +168,7 @@ impl Draft {
                 self.push(rank, Act::Never(never));
             }
             if may_block && self.random.one_in(2) {
-                let all = [
-                    How::Plain,
-                    How::Into,
-                    How::Probed,
-                    How::Matched,
-                    How::Polled,
-                ];
-                let how = if self.rich {
-                    self.random.of(&all)
-                } else {
-                    How::Plain
-                };
+                let how = self.how();
                 self.push(
                     rank,
                     Act::Recv {

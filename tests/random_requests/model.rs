@@ -35,53 +35,80 @@ impl Mail {
     }
 }
 
+/// A program under way.
+struct Run<'a> {
+    program: &'a Program,
+    /// The act that each rank has come to.
+    at: Vec<usize>,
+    /// How many barriers each rank has passed.
+    met: Vec<usize>,
+    mail: Vec<Mail>,
+}
+
+impl Run<'_> {
+    /// Returns whether every rank is in the barrier of this rank, or past it.
+    fn all_met(&self, rank: usize) -> bool {
+        let (at, met, program) = (&self.at, &self.met, &self.program.0);
+        let here = |other: usize| {
+            met[other] > met[rank]
+                || met[other] == met[rank]
+                    && matches!(program[other].get(at[other]), Some(Act::Barrier))
+        };
+        (0..program.len()).all(here)
+    }
+
+    /// Does a rank's next act, and returns whether it goes on.
+    fn step(&mut self, rank: usize) -> bool {
+        let Some(act) = self.program.0[rank].get(self.at[rank]) else {
+            return false;
+        };
+        let goes = match act {
+            Act::Isend(message) | Act::Send(message) => {
+                self.mail[message.to].arrive(*message);
+                true
+            }
+            Act::Irecv { message, any_tag } => {
+                let mail = &mut self.mail[rank];
+                match mail.take((*message, *any_tag)) {
+                    true => mail.done.push(message.id),
+                    false => mail.posted.push((*message, *any_tag)),
+                }
+                true
+            }
+            Act::Recv {
+                message, any_tag, ..
+            } => self.mail[rank].take((*message, *any_tag)),
+            Act::WaitReceives(_, ids) => ids.iter().all(|id| self.mail[rank].done.contains(id)),
+            Act::Barrier => {
+                let goes = self.all_met(rank);
+                self.met[rank] += usize::from(goes);
+                goes
+            }
+            _ => true,
+        };
+        self.at[rank] += usize::from(goes);
+        goes
+    }
+}
+
 /// Returns whether each rank reaches its end. Sequential, without wildcards, with room for every message.
 pub fn completes(program: &Program) -> Vec<bool> {
     let n = program.0.len();
-    let mut at = vec![0; n];
-    let mut met = vec![0; n];
-    let mut mail: Vec<Mail> = (0..n).map(|_| Mail::default()).collect();
+    let mut run = Run {
+        program,
+        at: vec![0; n],
+        met: vec![0; n],
+        mail: (0..n).map(|_| Mail::default()).collect(),
+    };
     let mut moved = true;
     while std::mem::take(&mut moved) {
         for rank in 0..n {
-            let Some(act) = program.0[rank].get(at[rank]) else {
-                continue;
-            };
-            let goes = match act {
-                Act::Isend(message) | Act::Send(message) => {
-                    mail[message.to].arrive(*message);
-                    true
-                }
-                Act::Irecv { message, any_tag } => {
-                    match mail[rank].take((*message, *any_tag)) {
-                        true => mail[rank].done.push(message.id),
-                        false => mail[rank].posted.push((*message, *any_tag)),
-                    }
-                    true
-                }
-                Act::Recv {
-                    message, any_tag, ..
-                } => mail[rank].take((*message, *any_tag)),
-                Act::WaitReceives(_, ids) => ids.iter().all(|id| mail[rank].done.contains(id)),
-                Act::Barrier => {
-                    let here = |other: usize| {
-                        met[other] > met[rank]
-                            || met[other] == met[rank]
-                                && matches!(program.0[other].get(at[other]), Some(Act::Barrier))
-                    };
-                    let goes = (0..n).all(here);
-                    met[rank] += usize::from(goes);
-                    goes
-                }
-                _ => true,
-            };
-            at[rank] += usize::from(goes);
-            moved |= goes;
+            moved |= run.step(rank);
         }
     }
     // Requests that remain for the end are waited for there.
-    let late = |rank: usize| mail[rank].posted.is_empty();
+    let late = |rank: usize| run.mail[rank].posted.is_empty();
     (0..n)
-        .map(|rank| at[rank] == program.0[rank].len() && late(rank))
+        .map(|rank| run.at[rank] == program.0[rank].len() && late(rank))
         .collect()
 }

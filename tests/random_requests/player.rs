@@ -233,10 +233,18 @@ fn pattern(message: &Message, any_tag: bool) -> (Source, Tag) {
 
 /// Waits for all requests in one of the ways, and returns the results in their order.
 fn end<R>(ends: Ends, mut requests: Vec<Request<'_, R>>) -> Result<Vec<R>> {
-    let mut results: Vec<Option<R>> = requests.iter().map(|_| None).collect();
     match ends {
         Ends::Each => return requests.into_iter().map(Request::wait).collect(),
         Ends::All => return Request::wait_all(requests),
+        Ends::TestedAll => loop {
+            if let Some(results) = Request::test_all(&mut requests)? {
+                return Ok(results);
+            }
+        },
+        _ => {}
+    }
+    let mut results: Vec<Option<R>> = requests.iter().map(|_| None).collect();
+    match ends {
         Ends::Any => {
             while let Some((place, result)) = Request::wait_any(&mut requests)? {
                 results[place] = Some(result);
@@ -250,35 +258,37 @@ fn end<R>(ends: Ends, mut requests: Vec<Request<'_, R>>) -> Result<Vec<R>> {
             some.into_iter()
                 .for_each(|(place, result)| results[place] = Some(result));
         },
-        Ends::TestedAll => loop {
-            if let Some(results) = Request::test_all(&mut requests)? {
-                return Ok(results);
-            }
-        },
-        Ends::TestedAny => {
+        _ => {
             while results.iter().any(Option::is_none) {
-                if let Some((place, result)) = Request::test_any(&mut requests)? {
-                    results[place] = Some(result);
-                }
-            }
-        }
-        Ends::TestedSome => {
-            while results.iter().any(Option::is_none) {
-                for (place, result) in Request::test_some(&mut requests)? {
-                    results[place] = Some(result);
-                }
-            }
-        }
-        Ends::Tested => {
-            while results.iter().any(Option::is_none) {
-                for (request, result) in requests.iter_mut().zip(&mut results) {
-                    if result.is_none() {
-                        *result = request.test()?;
-                    }
-                }
+                test(ends, &mut requests, &mut results)?;
             }
         }
     }
     let all: Option<Vec<R>> = results.into_iter().collect();
     all.ok_or_else(|| Error::user("a request was passed by"))
+}
+
+/// Tests the requests once, and stores the results of those that are complete.
+fn test<R>(ends: Ends, requests: &mut [Request<'_, R>], results: &mut [Option<R>]) -> Result<()> {
+    match ends {
+        Ends::TestedAny => {
+            if let Some((place, result)) = Request::test_any(requests)? {
+                results[place] = Some(result);
+            }
+        }
+        Ends::TestedSome => {
+            for (place, result) in Request::test_some(requests)? {
+                results[place] = Some(result);
+            }
+        }
+        Ends::Tested => {
+            for (request, result) in requests.iter_mut().zip(results) {
+                if result.is_none() {
+                    *result = request.test()?;
+                }
+            }
+        }
+        ends => unreachable!("{ends:?} waits"),
+    }
+    Ok(())
 }

@@ -33,55 +33,57 @@ fn die(rank: Rank) -> Result<Option<(Vec<u64>, Survivors)>> {
 
 /// Runs one reduction of elements and one of values among the ranks that have not failed.
 pub fn mourn(team: &Team, tree: &Topology, dead: &BTreeSet<Rank>) {
-    let want = left(tree, dead);
     let orders = [Order::Step, Order::Arrival, Order::Rank];
     for order in orders
         .into_iter()
         .filter(|&order| order != Order::Rank || subtrees_are_runs(tree))
     {
-        let report = team.try_run_each(|comm| {
-            let me = comm.rank();
-            if dead.contains(&me) {
-                return die(me);
-            }
-            let mut buf = numbers(me, 1);
-            let who = comm
-                .reduce_over(tree, &mut buf, op::Sum)
-                .order(order)
-                .survivors()?;
-            let mut sorted = list_of_survivors(comm, tree, order)?;
-            if order != Order::Rank {
-                sorted.iter_mut().for_each(|list| list.sort_unstable());
-            }
-            assert_eq!(who.as_ref().map(|who| &who.contributors), sorted.as_ref());
-            assert!(who.is_some() || buf == numbers(me, 1));
-            Ok(who.map(|who| (buf, who)))
-        });
-        let report = report.unwrap();
+        let report = team
+            .try_run_each(|comm| match comm.rank() {
+                me if dead.contains(&me) => die(me),
+                _ => reduce_among_survivors(comm, tree, order),
+            })
+            .unwrap();
         for rank in (0..tree.ranks()).filter(|rank| !dead.contains(rank)) {
+            let case = || format!("{} in {order:?} order, dead {dead:?}", tree.name());
             let got = report.outcomes[rank].value();
-            let got = got.unwrap_or_else(|| {
-                panic!(
-                    "{}, dead {dead:?}: {:?}",
-                    tree.name(),
-                    report.outcomes[rank]
-                )
-            });
-            let inputs: Vec<_> = want
-                .contributors
-                .iter()
-                .map(|&rank| numbers(rank, 1))
-                .collect();
-            let root =
-                (rank == tree.root()).then(|| (fold(&inputs, u64::wrapping_add), want.clone()));
-            assert_eq!(
-                *got,
-                root,
-                "{} in {order:?} order, dead {dead:?}",
-                tree.name()
-            );
+            let got = got.unwrap_or_else(|| panic!("{}: {:?}", case(), report.outcomes[rank]));
+            let root = (rank == tree.root()).then(|| result_at_the_root(tree, dead));
+            assert_eq!(*got, root, "{}", case());
         }
     }
+}
+
+/// Returns the sum and the survivors at the root.
+fn reduce_among_survivors(
+    comm: &Comm,
+    tree: &Topology,
+    order: Order,
+) -> Result<Option<(Vec<u64>, Survivors)>> {
+    let me = comm.rank();
+    let mut buf = numbers(me, 1);
+    let who = comm
+        .reduce_over(tree, &mut buf, op::Sum)
+        .order(order)
+        .survivors()?;
+    let mut sorted = list_of_survivors(comm, tree, order)?;
+    if order != Order::Rank {
+        sorted.iter_mut().for_each(|list| list.sort_unstable());
+    }
+    assert_eq!(who.as_ref().map(|who| &who.contributors), sorted.as_ref());
+    assert!(who.is_some() || buf == numbers(me, 1));
+    Ok(who.map(|who| (buf, who)))
+}
+
+/// Returns the sum and the survivors by definition.
+fn result_at_the_root(tree: &Topology, dead: &BTreeSet<Rank>) -> (Vec<u64>, Survivors) {
+    let want = left(tree, dead);
+    let inputs: Vec<_> = want
+        .contributors
+        .iter()
+        .map(|&rank| numbers(rank, 1))
+        .collect();
+    (fold(&inputs, u64::wrapping_add), want)
 }
 
 /// The same with a list of ranks by move: in rank order they come out sorted.
