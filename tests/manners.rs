@@ -1,11 +1,14 @@
 //! No test reads a clock or sleeps: threads are ordered by messages, barriers and counters, and no outcome depends on
-//! how busy the machine is. And files are short. Checked against the source.
+//! how busy the machine is. And files and functions are short. Checked against the source.
 
 use std::fs;
 use std::path::Path;
 
+use functions::{FUNCTION_LINES, functions};
 use sources::sources;
 
+#[path = "support/functions.rs"]
+mod functions;
 #[path = "support/sources.rs"]
 mod sources;
 
@@ -77,11 +80,18 @@ fn no_unit_test_asks_a_clock_or_sleeps() {
 }
 
 #[test]
-fn files_beside_the_library_are_short() {
+fn files_and_functions_beside_the_library_are_short() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     for path in FOLDERS.iter().flat_map(|name| sources(&root.join(name))) {
-        let lines = fs::read_to_string(&path).unwrap().lines().count();
-        assert!(lines <= FILE_LINES, "{} has {lines}", path.display());
+        let (code, file) = (fs::read_to_string(&path).unwrap(), path.display());
+        let lines = code.lines().count();
+        assert!(lines <= FILE_LINES, "{file} has {lines} lines");
+        for (name, lines) in functions(&code) {
+            assert!(
+                lines <= FUNCTION_LINES,
+                "{name} in {file} has {lines} lines"
+            );
+        }
     }
 }
 
