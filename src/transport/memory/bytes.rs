@@ -118,13 +118,13 @@ pub(super) unsafe fn copy_lines(to: *mut u8, from: *const u8, bytes: usize) {
     // SAFETY: the caller's promise, for each part of the bytes.
     unsafe {
         match bytes {
-            0..CACHE_LINE => copy_words(to, from, bytes),
+            0..CACHE_LINE => copy_pieces(to, from, bytes),
             CACHE_LINE..=SHORT => {
                 let whole = bytes - bytes % CACHE_LINE;
                 for at in (0..whole).step_by(CACHE_LINE) {
                     ptr::copy_nonoverlapping(from.add(at), to.add(at), CACHE_LINE);
                 }
-                copy_words(to.add(whole), from.add(whole), bytes - whole);
+                copy_pieces(to.add(whole), from.add(whole), bytes - whole);
             }
             _ => ptr::copy_nonoverlapping(from, to, bytes),
         }
@@ -140,7 +140,7 @@ const SHORT: usize = 1024;
 ///
 /// As [`copy_bytes`].
 #[inline(always)]
-unsafe fn copy_words(to: *mut u8, from: *const u8, bytes: usize) {
+unsafe fn copy_pieces(to: *mut u8, from: *const u8, bytes: usize) {
     let whole = bytes - bytes % PIECE;
     // SAFETY: the caller's promise, for each part of the bytes.
     unsafe {
