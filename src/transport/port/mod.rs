@@ -200,6 +200,9 @@ impl Port {
 
     /// The error if what this rank needs can no longer arrive, because a rank has ended that should have sent it.
     pub(crate) fn lost(&self, needs: &Needs) -> Option<Error> {
+        if matches!(needs, Needs::One(rank) if self.fabric.is_there(*rank)) {
+            return None;
+        }
         let gone = |rank: &Rank| !self.fabric.is_there(*rank) && needs.involves(*rank);
         if !(0..self.fabric.endpoints.len()).any(|rank| gone(&rank)) {
             return None;
