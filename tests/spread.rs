@@ -2,6 +2,8 @@
 //! installed, with several numbers of processes and of ranks in each.
 #![cfg(feature = "mpi")]
 
+#[path = "spread/compiled.rs"]
+mod compiled;
 #[path = "spread/corrupt.rs"]
 mod corrupt;
 #[path = "spread/ends.rs"]
@@ -230,6 +232,20 @@ fn random_wrong_programs_end_as_the_model_says() {
 }
 
 #[test]
+fn a_library_with_the_standard_abi_is_used_like_any_other() {
+    for launcher in launchers() {
+        let Some(library) = compiled::library("standard_abi", &launcher) else {
+            return;
+        };
+        let more = [("RANKFOLD_MPI", library.to_str().unwrap())];
+        for program in ["point_to_point", "collectives", "deaths", "cannot_start"] {
+            let output = launcher.check_with(program, 2.min(launcher.most), 2, &more);
+            assert!(text(&output).contains("initialized with the standard ABI"));
+        }
+    }
+}
+
+#[test]
 fn processes_share_the_cpus_of_their_machine() {
     everywhere("shares", &[(2, 2)]);
 }
@@ -295,7 +311,7 @@ fn the_trace_of_a_revoked_message_has_no_other_end() {
 /// Runs a program in which the last process sends the first a letter that is spoiled.
 fn spoiled(program: &str, sizes: &[(usize, usize)], letter: corrupt::Spoiled) {
     for launcher in launchers() {
-        let Some(library) = corrupt::library(&launcher) else {
+        let Some(library) = compiled::library("corrupt", &launcher) else {
             return;
         };
         for (processes, ranks) in sizes

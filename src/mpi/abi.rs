@@ -17,7 +17,20 @@ pub(super) struct Abi {
     pub truncated: i32,
     /// Where in a status the source is; the tag follows it.
     pub source: usize,
+    /// `MPI_THREAD_SERIALIZED`; a higher level is a larger number.
+    pub serialized: i32,
 }
+
+/// The standard ABI (MPI 5.0, section 20 and appendix A.1), in its version 1.
+pub(super) const STANDARD: Abi = Abi {
+    world: 0x101,
+    byte: 0x247,
+    errors_return: 0x143,
+    any_source: -1,
+    truncated: 15,
+    source: 0,
+    serialized: 2048,
+};
 
 /// The interface of MPICH, and of the libraries that share it: Intel MPI, MVAPICH, Cray MPT.
 pub(super) const MPICH: Abi = Abi {
@@ -27,6 +40,7 @@ pub(super) const MPICH: Abi = Abi {
     any_source: -2,
     truncated: 14,
     source: 2,
+    serialized: 2,
 };
 
 /// The interface of Open MPI, whose handles are addresses of objects in the library.
@@ -38,5 +52,6 @@ pub(super) const fn open_mpi(world: usize, byte: usize, errors_return: usize) ->
         any_source: -1,
         truncated: 15,
         source: 0,
+        serialized: 2,
     }
 }

@@ -14,6 +14,9 @@ pub(crate) struct Launched {
 /// The variable that names the library, or is `off`.
 const CHOICE: &str = "RANKFOLD_MPI";
 
+/// The names of a library with the standard ABI, which any launcher may have.
+const STANDARD: [&str; 2] = ["libmpi_abi.so.1", "libmpi_abi.so.0"];
+
 /// The launcher of this process; `None` if it was started alone, or if `RANKFOLD_MPI` is `off`.
 pub(crate) fn launched() -> Option<Launched> {
     launched_by(&|name| env::var(name).ok())
@@ -38,7 +41,7 @@ fn launched_by(variable: &dyn Fn(&str) -> Option<String>) -> Option<Launched> {
     };
     let libraries = match chosen {
         Some(path) => vec![path],
-        None => own.map(String::from).to_vec(),
+        None => own.into_iter().chain(STANDARD).map(String::from).collect(),
     };
     Some(Launched {
         libraries,

@@ -27,8 +27,6 @@ unsafe extern "C" {
 
 /// Of Linux. The plug-ins of Open MPI look for its symbols among the global ones.
 const NOW_AND_GLOBAL: c_int = 0x102;
-/// `MPI_THREAD_SERIALIZED`, alike in all libraries.
-const SERIALIZED: c_int = 2;
 /// The longest part in which a message is sent: MPI counts bytes by an `int`.
 const PART: usize = 1 << 30;
 /// The longest text of an error, in any library.
@@ -144,21 +142,14 @@ impl Library {
         if library.is_null() {
             return Err(why());
         }
-        let address = |name| symbol(library, name).map(|address| address as usize);
-        let handles = || {
-            let world = address(c"ompi_mpi_comm_world")?;
-            let byte = address(c"ompi_mpi_byte")?;
-            Some(abi::open_mpi(
-                world,
-                byte,
-                address(c"ompi_mpi_errors_return")?,
-            ))
-        };
         // SAFETY: a library that was named as one of MPI, with all functions that are asked for.
         let functions = unsafe { Functions::of(library) };
+        let functions = functions.map_err(|why| format!("{name} is no MPI library: {why}"))?;
+        // SAFETY: it is one, as it has them all.
+        let abi = unsafe { abi_of(library) }.map_err(|why| format!("{name} {why}"))?;
         Ok(Library {
-            functions: functions.map_err(|why| format!("{name} is no MPI library: {why}"))?,
-            abi: handles().unwrap_or(abi::MPICH),
+            functions,
+            abi,
             mail: 0,
             name: name.into(),
         })
@@ -178,11 +169,14 @@ impl Library {
             }
             let (none, nothing) = (ptr::null_mut(), ptr::null_mut());
             self.check((functions.init_thread)(
-                none, nothing, SERIALIZED, &mut level,
+                none,
+                nothing,
+                self.abi.serialized,
+                &mut level,
             ))?;
             atexit(last);
         }
-        if level < SERIALIZED {
+        if level < self.abi.serialized {
             return Err(format!(
                 "{} does not allow calls from several threads",
                 self.name
@@ -430,6 +424,43 @@ impl Drop for Receiving {
             mem::forget(mem::replace(&mut self.memory, Message::room(0)));
         }
     }
+}
+
+/// The binary interface of a library. One with the standard ABI may have another library's objects behind it, so that is
+/// asked first; other libraries answer -1, or are older than the question.
+///
+/// # Safety
+///
+/// It is an MPI library.
+unsafe fn abi_of(library: *mut c_void) -> Result<Abi, String> {
+    // SAFETY: the caller's promise.
+    match unsafe { standard_version(library) } {
+        Some(1) => return Ok(abi::STANDARD),
+        None | Some(..=0) => {}
+        Some(other) => return Err(format!("has version {other} of the standard ABI, not 1")),
+    }
+    let address = |name| symbol(library, name).map(|address| address as usize);
+    let open_mpi = || {
+        let world = address(c"ompi_mpi_comm_world")?;
+        let byte = address(c"ompi_mpi_byte")?;
+        let errors_return = address(c"ompi_mpi_errors_return")?;
+        Some(abi::open_mpi(world, byte, errors_return))
+    };
+    Ok(open_mpi().unwrap_or(abi::MPICH))
+}
+
+/// The version of the standard ABI that a library says it has.
+///
+/// # Safety
+///
+/// It is an MPI library.
+unsafe fn standard_version(library: *mut c_void) -> Option<c_int> {
+    type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+    let found = symbol(library, c"MPI_Abi_get_version")?;
+    let (mut major, mut minor) = (-1, -1);
+    // SAFETY: in an MPI library the function of this name has these arguments, and may be called before MPI is initialized.
+    let said = unsafe { mem::transmute::<*mut c_void, Version>(found)(&mut major, &mut minor) };
+    (said == 0).then_some(major)
 }
 
 fn symbol(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {

@@ -33,9 +33,9 @@ impl World {
     /// many ranks as its [`World::new`] says, and all are numbered together, those of process 0 first. Default:
     /// [`Spread::Off`].
     ///
-    /// The MPI library of the launcher, Open MPI or one with the interface of MPICH, is found when the first such world
-    /// runs; `RANKFOLD_MPI` in the environment names another one, or is `off`. Without a launcher none is ever loaded.
-    /// MPI is initialized once, and finalized when the process exits.
+    /// The MPI library of the launcher, Open MPI or one with the interface of MPICH or the standard ABI of MPI 5, is found
+    /// when the first such world runs; `RANKFOLD_MPI` in the environment names another one, or is `off`. Without a
+    /// launcher none is ever loaded. MPI is initialized once, and finalized when the process exits.
     ///
     /// All processes run the same spread worlds in the same order, one at a time, and not inside a rank. A
     /// [run](World::run) returns the results of the ranks of its own process; it fails in every process if a rank of any

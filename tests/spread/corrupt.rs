@@ -1,14 +1,10 @@
 //! Worlds in which the last process sends one letter to the first that no process would send: an MPI library that is
 //! built from `corrupt.c` spoils it. Every process ends, and no rank blames one of another process.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-use std::process::{self, Command};
-use std::sync::{Mutex, PoisonError};
+use std::process;
 
 use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, WorldError, op};
 
-use super::Launcher;
 use super::programs::world;
 
 /// The kinds of letters that are spoiled, by their numbers on the wire, and the wrong bytes with their place.
@@ -62,40 +58,6 @@ const LONG_MAIL: Spoiled = Spoiled {
 
 /// The kind of the spoiled letter, in a process of the launch.
 pub const KIND: &str = "CORRUPT_KIND";
-
-/// The libraries that are compiled, by those of the launchers: a test may load one while another test looks for it.
-static COMPILED: Mutex<BTreeMap<&str, Option<PathBuf>>> = Mutex::new(BTreeMap::new());
-
-/// The library for a launcher; `None` where there is no C compiler.
-pub fn library(launcher: &Launcher) -> Option<PathBuf> {
-    let mut compiled = COMPILED.lock().unwrap_or_else(PoisonError::into_inner);
-    let library = compiled.entry(launcher.library);
-    library.or_insert_with(|| compile(launcher)).clone()
-}
-
-fn compile(launcher: &Launcher) -> Option<PathBuf> {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
-    let made = folder.join(format!("corrupt-{}-{}.so", launcher.library, process::id()));
-    let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/spread/corrupt.c");
-    let mut compiler = Command::new("cc");
-    compiler
-        .args(["-shared", "-fPIC", "-Wall", "-o"])
-        .arg(&made);
-    let compiled = compiler
-        .arg(source)
-        .arg(format!("-l:{}", launcher.library))
-        .status();
-    match compiled {
-        Ok(status) => {
-            assert!(status.success(), "corrupt.c is not compiled");
-            Some(made)
-        }
-        Err(_) => {
-            eprintln!("skipped: there is no C compiler");
-            None
-        }
-    }
-}
 
 /// The number of ranks in the sound processes, those but the last: also the first rank of that.
 fn sound(comm: &Comm) -> usize {
