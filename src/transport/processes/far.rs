@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use parking_lot::Mutex;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::held::HeldMessages;
 use super::judged::Judged;
@@ -63,6 +63,9 @@ pub(crate) struct Far {
     sent: Box<[AtomicU64]>,
     received: Box<[AtomicU64]>,
     pub(super) silence: Mutex<Silence>,
+    /// Held while a rank decides what to say of silence and sends it: the other processes hear it in the order in which it
+    /// was decided.
+    saying: Mutex<()>,
     /// The last judgement, until it is told.
     pub(super) judged: Mutex<Option<Arc<Judged>>>,
     pub(super) held: HeldMessages,
@@ -115,6 +118,7 @@ impl Far {
             received: all.iter().map(|_| AtomicU64::new(0)).collect(),
             held: HeldMessages::new(all.len()),
             silence: Mutex::new(Silence::new(me, all.len())),
+            saying: Mutex::default(),
             judged: Mutex::default(),
             questions: Questions::new(all.len()),
             deadlocks: Mutex::default(),
@@ -265,6 +269,11 @@ impl Far {
             received: sum(&self.received),
             left: live.iter().fold(0, mix),
         }
+    }
+
+    /// The right to say something of silence; `None` while another rank has it. A rank that sleeps asks again soon.
+    pub(super) fn may_speak(&self) -> Option<MutexGuard<'_, ()>> {
+        self.saying.try_lock()
     }
 
     /// Whether each process has not left.

@@ -29,6 +29,7 @@ impl Fabric {
 
     /// Tells the other processes what silence needs, if all near ranks are at rest.
     fn rest(&self, far: &Far) -> Option<()> {
+        let _saying = far.may_speak()?;
         // Kept until the registry is closed: the last reference to one may be here.
         let comms = self.comms();
         let registry = self.open_registry();
@@ -143,6 +144,7 @@ impl Far {
 
     /// The same where the world has not started: no rank of this process has called anything.
     pub(super) fn rest_without_ranks(&self) {
+        let saying = self.may_speak();
         let wanted = self.silence.lock().wants_local_state();
         match wanted {
             None => self.rest(Rest {
@@ -155,6 +157,7 @@ impl Far {
                 say.iter().for_each(|say| self.tell_silence(To::All, say));
             }
         }
+        drop(saying);
         if let Some(judged) = self.judged() {
             self.silence.lock().begins_to_tell();
             self.take_held(None, judged.finds_nothing());
@@ -181,6 +184,9 @@ impl Far {
 
     /// Tells the other processes, once, that the ranks here are told. Returns whether they were told that.
     fn tells(&self, round: u32) -> bool {
+        let Some(_saying) = self.may_speak() else {
+            return false;
+        };
         let say = self.silence.lock().tells(round);
         if let Some(say) = say {
             self.tell_silence(To::All, &say);
