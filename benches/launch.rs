@@ -6,6 +6,7 @@
 //! Team::run, empty                  ┃ wake ┃ done ┃           the threads stay
 //! Team::run, one barrier            ┃ wake ┃ meet ┃ done ┃    in the fabric of the last run, or in a new one
 //! std::thread::scope        spawn n ┃ join                    the lower bound
+//! bound                             ┃ wake ┃ done ┃           the caller pinned as rank 0, or anywhere
 //! after a pause             1 ms ┃ wake ┃ done ┃             ranks that sleep by then, and ranks that look for so long
 //! dup                       a communicator made and dropped, while others are held
 //! ```
@@ -19,7 +20,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use rankfold::{Team, World};
+use rankfold::{Bind, Team, World};
 
 fn world(n: usize) {
     let ranks = World::new(n).run(|comm| Ok(comm.rank()));
@@ -93,6 +94,19 @@ fn dups(held: usize, times: u64) -> Duration {
         .expect("there are ranks")
 }
 
+/// Empty runs of teams whose ranks are bound.
+fn bound(c: &mut Criterion) {
+    for n in [1, 2] {
+        let mut group = c.benchmark_group(format!("launch/{n} bound"));
+        let stays = World::new(n).bind(Bind::Compact).start();
+        let stays = stays.expect("there are threads");
+        group.bench_function("Team, empty", |b| b.iter(|| team(&stays)));
+        let _pinned = stays.pin_caller();
+        group.bench_function("Team, empty, caller pinned", |b| b.iter(|| team(&stays)));
+        group.finish();
+    }
+}
+
 fn launch(c: &mut Criterion) {
     common::cpus();
     for n in [2, 16, 64, 1024] {
@@ -109,6 +123,7 @@ fn launch(c: &mut Criterion) {
         group.bench_function("std::thread::scope", |b| b.iter(|| threads(n)));
         group.finish();
     }
+    bound(c);
     let mut group = c.benchmark_group("launch/2 after a pause");
     let stays = World::new(2).start().expect("there are threads");
     group.bench_function("asleep", |b| {

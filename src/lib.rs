@@ -104,7 +104,7 @@
 //! Reductions work on plain data ([`op::Element`]) or on owned values by move; parts of a slice that are not contiguous
 //! are packed ([`layout`]). A receiver reads a long message out of the sender's buffer while both are present;
 //! otherwise the message is copied into a buffer and out of it. Up to 32 bytes travel in the packet itself, up to 1 KiB
-//! (4 KiB if the send is started) through the ring where there is one.
+//! (8 KiB if the send is started, or follows another) through the ring where there is one.
 //!
 //! Linux on x86-64 is tested. Pinning is done on Linux only; elsewhere the operating system places the ranks.
 #![deny(unsafe_code)]

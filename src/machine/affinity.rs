@@ -4,14 +4,16 @@
 //! process for CPU numbers of 1024 or more (libc's `CPU_SET` panics where it cannot unwind), and it lets a thread leave
 //! the mask that `taskset` gave the process.
 
+use std::cell::Cell;
 use std::error::Error;
 use std::fmt;
+use std::marker::PhantomData;
 
 use core_affinity::CoreId;
 
-use super::Cpus;
-use super::mask::mask;
+use super::mask::{Mask, mask};
 use super::ranges::Ranges;
+use super::{Cpus, aside};
 
 /// The first CPU number that does not fit in libc's `cpu_set_t`.
 const CPU_LIMIT: usize = 1024;
@@ -67,6 +69,55 @@ fn verify(cpu: usize, mask: Vec<usize>) -> Result<(), PinError> {
         Ok(())
     } else {
         Err(PinError::Ignored { cpu, mask })
+    }
+}
+
+/// While this value lives, the thread that made it is pinned to a CPU. Afterwards it may run where it might before.
+///
+/// Returned by [`Team::pin_caller`](crate::Team::pin_caller). Of several values, drop the last one first.
+#[derive(Debug)]
+#[must_use = "the thread is pinned only while this value lives"]
+pub struct PinnedCaller {
+    before: Mask,
+    /// The CPU to which an earlier value has pinned the thread.
+    outer: Option<usize>,
+    /// The value stays on its thread.
+    _here: PhantomData<*const ()>,
+}
+
+thread_local! {
+    /// The CPU to which a [`PinnedCaller`] has pinned this thread.
+    static PINNED_TO: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
+/// Whether a [`PinnedCaller`] has pinned the calling thread to this CPU, and it is there: another mask may have been set
+/// since.
+#[inline]
+pub(crate) fn is_pinned_to(cpu: usize) -> bool {
+    let pinned = PINNED_TO.try_with(Cell::get).ok().flatten();
+    pinned == Some(cpu) && aside::cpu() == pinned
+}
+
+impl PinnedCaller {
+    /// As [`pin`].
+    pub(crate) fn new(cpu: usize, cpus: &Cpus) -> Result<PinnedCaller, PinError> {
+        // If the pin does not hold, it is taken back.
+        let pinned = PinnedCaller {
+            before: Mask::here().ok_or(PinError::Unsupported)?,
+            outer: PINNED_TO.get(),
+            _here: PhantomData,
+        };
+        pin(cpu, cpus)?;
+        PINNED_TO.set(Some(cpu));
+        Ok(pinned)
+    }
+}
+
+impl Drop for PinnedCaller {
+    fn drop(&mut self) {
+        // A thread that ends may have lost it already.
+        let _ = PINNED_TO.try_with(|cpu| cpu.set(self.outer));
+        self.before.restore();
     }
 }
 

@@ -21,3 +21,35 @@ pub(super) fn mask() -> Vec<usize> {
     mask.sort_unstable();
     mask
 }
+
+/// The CPUs that a thread may run on, to be restored.
+#[cfg(target_os = "linux")]
+#[derive(Debug)]
+pub(super) struct Mask(rustix::thread::CpuSet);
+
+#[cfg(target_os = "linux")]
+impl Mask {
+    /// That of the calling thread, if the system tells.
+    pub(super) fn here() -> Option<Mask> {
+        rustix::thread::sched_getaffinity(None).ok().map(Mask)
+    }
+
+    /// Makes it that of the calling thread. If the process has lost all of these CPUs, the thread's mask stays as it is.
+    pub(super) fn restore(&self) {
+        let _ = rustix::thread::sched_setaffinity(None, &self.0);
+    }
+}
+
+/// No thread can be pinned here.
+#[cfg(not(target_os = "linux"))]
+#[derive(Debug)]
+pub(super) struct Mask(());
+
+#[cfg(not(target_os = "linux"))]
+impl Mask {
+    pub(super) fn here() -> Option<Mask> {
+        None
+    }
+
+    pub(super) fn restore(&self) {}
+}

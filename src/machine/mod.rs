@@ -51,7 +51,8 @@ mod text;
 mod tree;
 mod xml;
 
-pub use affinity::{PinError, pin};
+pub(crate) use affinity::is_pinned_to;
+pub use affinity::{PinError, PinnedCaller, pin};
 pub(crate) use aside::{cpu, step_aside};
 pub use cgroup::quota_under;
 pub use cpus::Cpus;

@@ -228,8 +228,8 @@ pub struct Placement {
     /// The ranks that were to be pinned but, as a world found when it checked, are unpinned or on another CPU; with the
     /// reasons.
     pub refused: Vec<(Rank, PinError)>,
-    /// The rank, if any, that ran on the thread that called the run, as rank 0 of a [team](crate::Team) does. This
-    /// thread is never pinned.
+    /// The rank, if any, that ran on the thread that called the run, as rank 0 of a [team](crate::Team) does. The library
+    /// does not pin this thread; it may have been [pinned](crate::Team::pin_caller) before.
     pub caller: Option<Rank>,
 }
 
@@ -294,6 +294,9 @@ impl Placement {
     /// The table's text for a run.
     fn says(&self, run: &EvenRanks<'_>) -> String {
         match (run.cpu[0], &self.why_unpinned) {
+            (Some(cpu), _) if self.caller == Some(run.first) => {
+                format!("cpu {cpu}, the caller's thread")
+            }
             _ if self.caller == Some(run.first) => "the caller's thread".to_owned(),
             (Some(cpu), _) => run.cpus(cpu),
             (None, Some(why)) => format!("unpinned: {why}"),

@@ -4,7 +4,7 @@
 //! In a crowded team no side looks: the caller wakes each rank, and the last rank to end wakes the caller.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -23,7 +23,10 @@ pub(super) struct HandOver {
     caller: CachePadded<Sleeper>,
     /// The ranks that have not done their part, in a crowded team.
     left: CachePadded<CountDown>,
-    patience: Patience,
+    /// By whether the caller is one of the ranks; [`Patience::None`] either way in a crowded team.
+    patience: [Patience; 2],
+    /// Whether it was one in the last run.
+    caller_is_rank: AtomicBool,
     /// For how many nanoseconds both sides look before they sleep.
     linger: AtomicU64,
     /// The CPUs on which they wait, if they may have to move apart.
@@ -34,13 +37,14 @@ impl HandOver {
     /// For a caller that owns this parker.
     pub(super) fn new(
         caller: &Parker,
-        patience: Patience,
+        patience: [Patience; 2],
         spots: Option<Arc<WaitingCpus>>,
     ) -> HandOver {
         HandOver {
             caller: CachePadded::new(Sleeper::new(caller)),
             left: CachePadded::new(CountDown::new(caller)),
             patience,
+            caller_is_rank: AtomicBool::new(false),
             linger: AtomicU64::new(nanoseconds(LINGERING)),
             spots,
         }
@@ -50,6 +54,21 @@ impl HandOver {
     pub(super) fn set_linger(&self, time: Duration) {
         // Relaxed: it orders nothing.
         self.linger.store(nanoseconds(time), Ordering::Relaxed);
+    }
+
+    /// For the caller: whether it is one of the ranks in the run that begins.
+    #[inline]
+    pub(super) fn set_caller_is_rank(&self, is_rank: bool) {
+        // Relaxed, here and below: it orders nothing, and a rank that reads an older value only spins instead of yielding,
+        // or yields instead of spinning. The value seldom changes, and the line stays with all who read it.
+        if self.caller_is_rank.load(Ordering::Relaxed) != is_rank {
+            self.caller_is_rank.store(is_rank, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn patience(&self) -> Patience {
+        self.patience[usize::from(self.caller_is_rank.load(Ordering::Relaxed))]
     }
 
     fn linger(&self) -> Duration {
@@ -66,7 +85,7 @@ impl HandOver {
     /// For the caller: a run begins, in which so many ranks get a part.
     #[inline]
     pub(super) fn begin(&self, ranks: usize) {
-        if self.patience == Patience::None {
+        if self.patience() == Patience::None {
             self.left.begin(ranks);
         }
     }
@@ -74,12 +93,12 @@ impl HandOver {
     /// For the caller: gives a rank its part.
     #[inline]
     pub(super) fn give<T>(&self, job_slot: &JobSlot<T>, job: *const T) {
-        job_slot.give(job, self.patience);
+        job_slot.give(job, self.patience());
     }
 
     /// For the caller: no more parts follow.
     pub(super) fn close<T>(&self, job_slot: &JobSlot<T>) {
-        job_slot.close(self.patience);
+        job_slot.close(self.patience());
     }
 
     /// For a rank: waits for its next part.
@@ -89,13 +108,13 @@ impl HandOver {
         job_slot: &JobSlot<T>,
         parker: &Parker,
     ) -> Option<*const T> {
-        job_slot.next(parker, self.patience, self.linger(), || self.part(rank))
+        job_slot.next(parker, self.patience(), self.linger(), || self.part(rank))
     }
 
     /// For a rank: its part is done.
     #[inline]
     pub(super) fn done<T>(&self, job_slot: &JobSlot<T>) {
-        match self.patience {
+        match self.patience() {
             Patience::None => {
                 job_slot.empty();
                 self.left.decrement();
@@ -110,11 +129,12 @@ impl HandOver {
         job_slots: impl Iterator<Item = &'a JobSlot<T>>,
         parker: &Parker,
     ) {
-        if self.patience == Patience::None {
+        let patience = self.patience();
+        if patience == Patience::None {
             return self.left.wait(parker);
         }
         for job_slot in job_slots {
-            job_slot.wait(&self.caller, parker, self.patience, self.linger(), || {
+            job_slot.wait(&self.caller, parker, patience, self.linger(), || {
                 self.part(0);
             });
         }

@@ -16,6 +16,8 @@ pub(super) struct Placed {
     pub near: Arc<Near>,
     /// The number of ranks that can spin without taking time from each other.
     pub room: usize,
+    /// The same for threads that may run on any CPU of the process.
+    pub whole: usize,
     /// The CPUs that the process may use.
     pub cpus: Arc<Cpus>,
 }
@@ -72,6 +74,7 @@ impl Placed {
         let (placement, near) = place(world, &machine, caller, alone, share)?;
         Ok(Placed {
             room: room_to_spin(&machine, &placement),
+            whole: cores_of(&machine, &machine.usable.mask),
             placement,
             near: Arc::new(near),
             cpus: Arc::new(machine.usable),
@@ -129,9 +132,14 @@ fn room_to_spin(machine: &Machine, placement: &Placement) -> usize {
     } else {
         &pinned
     };
-    let cores = match taken.len() {
+    cores_of(machine, taken)
+}
+
+/// The number of cores of these CPUs; as many as there may be if none is known.
+fn cores_of(machine: &Machine, cpus: &[usize]) -> usize {
+    let cores = match cpus.len() {
         0 => usize::MAX,
-        _ => machine.distinct_cores(taken),
+        _ => machine.distinct_cores(cpus),
     };
     cores.min(machine.usable.places())
 }

@@ -19,7 +19,8 @@
 //! first order is given, waits for them.
 //!
 //! A job belongs to the caller while the word is empty, and to the rank from when it finds a word there until it
-//! empties it. In both directions the word is stored with release and loaded with acquire.
+//! empties it. In both directions the word is stored with release and loaded with acquire. What rank 0 keeps goes to and
+//! fro with its job, if a thread is rank 0, since its next part may be the caller's.
 //!
 //! The end of the fabric that rank 0 keeps may be used, or dropped, by the thread of another caller, though it is not
 //! `Send`; see [`Kept`].
@@ -29,7 +30,7 @@ use std::cell::UnsafeCell;
 use std::fmt;
 use std::mem::{self, MaybeUninit};
 use std::ptr;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use crossbeam_utils::CachePadded;
 use parking_lot::Mutex;
@@ -38,7 +39,7 @@ use super::hand_over::HandOver;
 use super::inside::{Inside, is_inside};
 use super::outcome::End;
 use super::rank::{Body, Pin, live};
-use super::returned::{Continuation, RankOutcome, Returned, Standing};
+use super::returned::{Continuation, Parts, RankOutcome, Returned, Standing};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -52,22 +53,24 @@ use crate::unwind::{self, AbortOnDrop};
 
 /// State shared by the caller of a run and the ranks that have threads.
 pub(super) struct Pool {
-    /// The first rank that has a thread. The caller is the rank before it, if there is one.
+    /// The first rank that has a thread: rank 1 where the caller is always rank 0.
     pub first: Rank,
     /// One line for each rank that has a thread.
     lines: Box<[CachePadded<Line>]>,
     /// How the caller and all of these wait for each other.
     pub hand_over: HandOver,
-    /// The ranks that could not be pinned. Complete once each rank has completed a job.
+    /// The ranks whose threads could not be pinned. Complete once each has completed a job.
     pub refused: Mutex<Vec<(Rank, PinError)>>,
 }
 
 /// The caller's state, carried from one run to the next.
 pub(super) struct Caller {
     pub parker: Parker,
-    /// Rank 0's end of the fabric, where the caller is rank 0.
-    pub kept: Kept,
+    /// Rank 0's end of the fabric, whichever thread runs its parts. On lines of its own: it stays with that thread.
+    pub kept: CachePadded<Kept>,
     pub standing: Standing,
+    /// Whether the caller runs the part of rank 0. If not, there must be a thread that does.
+    pub is_rank: bool,
 }
 
 /// Everything that passes between the caller and a rank.
@@ -80,10 +83,7 @@ struct Line {
 }
 
 #[cfg(not(all(test, loom)))]
-const _: () = assert!(
-    mem::offset_of!(Line, rest) <= 64,
-    "a job goes over in one piece"
-);
+const _: () = assert!(mem::offset_of!(Line, rest) <= 64, "a job is one piece");
 
 // SAFETY: one thread at a time accesses it, see the module documentation; its contents belong to a run whose closure
 // may be shared and whose results may be sent, as `Pool::run` demands.
@@ -105,11 +105,13 @@ struct Order {
     f: *const (),
     /// Set if the run continues where the previous one ended.
     again: Option<Reuse>,
+    /// Where rank 0 keeps its end of the fabric. Null where the caller is rank 0.
+    kept: *mut Kept,
 }
 
 impl Order {
     /// The order to run a closure.
-    fn of<F, R, E>(f: &F, again: Option<Reuse>) -> Order
+    fn of<F, R, E>(f: &F, again: Option<Reuse>, kept: *mut Kept) -> Order
     where
         F: Fn(&Comm) -> Result<R, E>,
         E: fmt::Display,
@@ -118,6 +120,7 @@ impl Order {
             act: act::<F, R, E>,
             f: ptr::from_ref(f).cast(),
             again,
+            kept,
         }
     }
 }
@@ -181,23 +184,8 @@ struct AnyFrame {
 /// The state of a run that all ranks may need, in the caller's stack frame.
 struct Frame<'a, R, E> {
     fabric: &'a Arc<Fabric>,
-    ranks: usize,
     /// The outcomes of ranks with threads, where they did not fit into the job.
-    parts: OnceLock<RankOutcomes<R, E>>,
-}
-
-type RankOutcomes<R, E> = Vec<Mutex<Option<RankOutcome<R, E>>>>;
-
-impl<R, E> Frame<'_, R, E> {
-    fn parts(&self) -> &RankOutcomes<R, E> {
-        self.parts.get_or_init(|| {
-            let mut parts = Vec::with_capacity(self.ranks);
-            for _ in 0..self.ranks {
-                parts.push(Mutex::new(None));
-            }
-            parts
-        })
-    }
+    parts: Parts<R, E>,
 }
 
 /// A rank's end of a fabric between two runs, after [`Comm::rest`] has returned its state.
@@ -218,6 +206,14 @@ pub(super) struct Kept {
 unsafe impl Send for Kept {}
 
 impl Kept {
+    /// What rank 0 keeps, for the caller or for the thread that runs its part.
+    fn for_caller(&mut self, is_rank: bool) -> (Option<&mut Kept>, *mut Kept) {
+        match is_rank {
+            true => (Some(self), ptr::null_mut()),
+            false => (None, self),
+        }
+    }
+
     /// Runs the body as this rank, on this thread, with the kept end if the run continues where the previous one ended.
     fn live<'a>(
         &mut self,
@@ -288,7 +284,7 @@ fn answered<'a, R: 'a, E: 'a>(
         },
         other => other,
     };
-    *frame().parts()[rank].lock() = Some(part);
+    frame().parts.put(rank, part);
     let elsewhere = Answer::ELSEWHERE;
     Answer { end, ..elsewhere }
 }
@@ -313,12 +309,11 @@ impl Pool {
     /// A worker pool for the ranks `first..ranks`, and the parker of each.
     pub(super) fn new(first: Rank, ranks: usize, hand_over: HandOver) -> (Pool, Vec<Parker>) {
         let parkers: Vec<Parker> = (first..ranks).map(|_| Parker::new()).collect();
+        let answer = Answer::ELSEWHERE;
         let line = |parker| {
             CachePadded::new(Line {
                 job_slot: JobSlot::new(parker),
-                job: UnsafeCell::new(Job {
-                    answer: Answer::ELSEWHERE,
-                }),
+                job: UnsafeCell::new(Job { answer }),
                 rest: UnsafeCell::default(),
             })
         };
@@ -331,34 +326,31 @@ impl Pool {
         (pool, parkers)
     }
 
-    fn size(&self) -> usize {
-        self.first + self.lines.len()
-    }
-
     /// Runs a rank's thread: one order after another until the team is dropped.
     pub(super) fn serve(&self, rank: Rank, pin: Option<Pin>, parker: &Parker) {
         let refused = pin.and_then(Pin::refused);
         self.refused.lock().extend(refused.map(|why| (rank, why)));
         let _inside = Inside::enter(self.address());
-        let Line {
-            job_slot,
-            job,
-            rest,
-        } = &*self.lines[rank - self.first];
-        let mut kept = Kept::default();
-        while let Some(frame) = self.hand_over.next(rank, job_slot, parker) {
+        let (line, mut own) = (&self.lines[rank - self.first], Kept::default());
+        while let Some(frame) = self.hand_over.next(rank, &line.job_slot, parker) {
             // SAFETY: there is a word, so the job belongs to this thread, and holds an order.
-            let order = unsafe { (*job.get()).order };
+            let order = unsafe { (*line.job.get()).order };
+            let kept = match rank {
+                // SAFETY: `run` borrows it exclusively, hands it to rank 0 alone, and does not use it before this
+                // thread reports below that it is done.
+                0 => unsafe { &mut *order.kept },
+                _ => &mut own,
+            };
             // SAFETY: `hand_out` has put the order and the frame there, made for each other, and it waits, before
             // anything that they borrow ends, until this thread reports below that it is done.
-            let answer = unsafe { (order.act)(order, frame, rank, &mut kept) };
+            let answer = unsafe { (order.act)(order, frame, rank, kept) };
             if answer.end == Continuation::Moved {
                 // SAFETY: it goes to and fro with the job.
-                unsafe { *rest.get() = kept.rest };
+                unsafe { *line.rest.get() = kept.rest };
             }
             // SAFETY: the job still belongs to this thread.
-            unsafe { (*job.get()).answer = answer };
-            self.hand_over.done(job_slot);
+            unsafe { (*line.job.get()).answer = answer };
+            self.hand_over.done(&line.job_slot);
         }
     }
 
@@ -382,18 +374,16 @@ impl Pool {
         R: Send,
         E: Send + fmt::Display,
     {
-        let ranks = self.size();
-        let frame = Frame {
-            fabric,
-            ranks,
-            parts: OnceLock::new(),
-        };
-        let order = Order::of::<F, R, E>(f, again);
-        let (parker, kept) = (&caller.parker, &mut caller.kept);
-        let standing = &mut caller.standing;
+        let ranks = self.first + self.lines.len();
+        let (parts, standing) = (Parts::new(ranks), &mut caller.standing);
+        let frame = Frame { fabric, parts };
+        let from = self.first.max(usize::from(caller.is_rank));
+        let (mut own, lent) = caller.kept.for_caller(from > 0);
+        let order = Order::of::<F, R, E>(f, again, lent);
         let (mut mine, mut values) = (None, Vec::new());
-        self.hand_out(parker, order, ptr::from_ref(&frame).cast(), &mut || {
-            if self.first > 0 {
+        let frame_at = ptr::from_ref(&frame).cast();
+        self.hand_out(from, &caller.parker, order, frame_at, &mut || {
+            if let Some(kept) = &mut own {
                 let own = || RankOutcome::of(f, |body| kept.live(0, again, &|| fabric, body));
                 mine = unwind::quietly(own);
             }
@@ -402,86 +392,96 @@ impl Pool {
         });
         let mut returned = Returned::Values(values);
         standing.end = Continuation::Quiet;
-        if self.first > 0 {
+        if let Some(kept) = own {
             standing.note(0, RankOutcome::end_of(&mine), || kept.rest);
             returned.push(mine, ranks);
         }
-        // SAFETY: the order was made for this frame's type, and the answers are taken once.
-        unsafe { self.take_answers(&frame, standing, &mut returned) };
+        // SAFETY: the order was given to these ranks and made for this frame's type; the answers are taken once.
+        unsafe { self.take_answers(from, &frame, standing, &mut returned) };
         returned
     }
 
-    /// Adds the outcomes of the ranks that have threads.
+    /// The lines of the ranks from this one on, which have threads.
+    fn lines_from(&self, from: Rank) -> &[CachePadded<Line>] {
+        &self.lines[from - self.first..]
+    }
+
+    /// Adds the outcomes of the ranks from this one on.
     ///
     /// # Safety
     ///
-    /// The last order must be made for this type of frame and be done, and its answers must not have been taken yet.
+    /// They must have done the last order, which is made for this type of frame, and their answers must be there still.
     unsafe fn take_answers<R, E>(
         &self,
+        from: Rank,
         frame: &Frame<'_, R, E>,
         standing: &mut Standing,
         returned: &mut Returned<R, E>,
     ) {
-        for (place, line) in self.lines.iter().enumerate() {
-            let rank = self.first + place;
+        for (place, line) in self.lines_from(from).iter().enumerate() {
+            let rank = from + place;
             // SAFETY: the word is empty, so the job belongs to the caller, and holds an answer.
             let answer = unsafe { (*line.job.get()).answer };
             // SAFETY: as promised by the caller.
             let part = match unsafe { answer.take::<R>() } {
                 Some(value) => Some(RankOutcome::Value(value, answer.end)),
-                None => frame.parts()[rank].lock().take(),
+                None => frame.parts.take(rank),
             };
             // SAFETY: it belongs to the caller, as the job does.
-            standing.note(rank, RankOutcome::end_of(&part), || unsafe {
-                *line.rest.get()
-            });
-            returned.push(part, frame.ranks);
+            let rest = || unsafe { *line.rest.get() };
+            standing.note(rank, RankOutcome::end_of(&part), rest);
+            returned.push(part, frame.parts.ranks);
         }
     }
 
-    /// Makes every rank drop what it kept of the previous run.
+    /// Makes every rank drop what it kept of the previous run. What rank 0 kept is the caller's.
     pub(super) fn let_go(&self, caller: &mut Caller) {
         let order = Order {
             act: let_go,
             f: ptr::null(),
             again: None,
+            kept: ptr::null_mut(),
         };
-        self.hand_out(&caller.parker, order, ptr::dangling(), &mut || {
-            unwind::quietly(|| caller.kept = Kept::default());
+        self.hand_out(1, &caller.parker, order, ptr::dangling(), &mut || {
+            unwind::quietly(|| *caller.kept = Kept::default());
         });
     }
 
-    /// Gives every thread the same order, runs the caller's own part meanwhile, and waits until no thread accesses what
-    /// it was given.
+    /// Gives the ranks from this one on the same order, runs the caller's own part meanwhile, and waits until no thread
+    /// accesses what it was given.
     fn hand_out(
         &self,
+        from: Rank,
         parker: &Parker,
         order: Order,
         frame: *const AnyFrame,
         meanwhile: &mut dyn FnMut(),
     ) {
+        let lines = self.lines_from(from);
         let mut until_done = UntilDone {
-            pool: self,
+            hand_over: &self.hand_over,
+            lines,
             parker,
             _live: None,
         };
-        self.hand_over.begin(self.lines.len());
-        for line in &self.lines {
+        self.hand_over.begin(lines.len());
+        for line in lines {
             // SAFETY: the word is empty, so the job belongs to the caller.
             unsafe { (*line.job.get()).order = order };
             self.hand_over.give(&line.job_slot, frame);
         }
         // A caller that is a rank of another world is counted already.
-        let counted = usize::from(self.first > 0 && unwind::is_rank());
-        until_done._live = Some(Live::new(self.size() - counted));
-        let _inside = (self.first > 0).then(|| Inside::enter(self.address()));
+        let counted = usize::from(from > 0 && unwind::is_rank());
+        until_done._live = Some(Live::new(from + lines.len() - counted));
+        let _inside = (from > 0).then(|| Inside::enter(self.address()));
         unwind::apart(meanwhile);
     }
 }
 
-/// Waits, when dropped, for all ranks that have threads.
+/// Waits, when dropped, for the ranks with these lines.
 struct UntilDone<'a> {
-    pool: &'a Pool,
+    hand_over: &'a HandOver,
+    lines: &'a [CachePadded<Line>],
     parker: &'a Parker,
     /// Counts all ranks of the run as live.
     _live: Option<Live>,
@@ -491,9 +491,8 @@ impl Drop for UntilDone<'_> {
     fn drop(&mut self) {
         // Ranks that still run use what the caller's frame holds: it may not unwind past them.
         let all_are_done = AbortOnDrop;
-        let pool = self.pool;
-        let job_slots = pool.lines.iter().map(|line| &line.job_slot);
-        pool.hand_over.wait(job_slots, self.parker);
+        let job_slots = self.lines.iter().map(|line| &line.job_slot);
+        self.hand_over.wait(job_slots, self.parker);
         mem::forget(all_are_done);
     }
 }

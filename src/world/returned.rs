@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::mem;
+use std::sync::OnceLock;
+
+use parking_lot::Mutex;
 
 use super::outcome::Outcome;
 use super::rank::{Body, BodyOf, broken};
@@ -104,6 +107,43 @@ impl<R, E> RankOutcome<R, E> {
             Some(RankOutcome::Other(outcome, _)) => outcome,
             None => Outcome::of(broken()),
         }
+    }
+}
+
+/// The outcomes of ranks whose answers had no room for them.
+pub(super) struct Parts<R, E> {
+    pub ranks: usize,
+    of_ranks: OnceLock<Vec<Room<R, E>>>,
+}
+
+/// Room for the outcome of a rank.
+type Room<R, E> = Mutex<Option<RankOutcome<R, E>>>;
+
+impl<R, E> Parts<R, E> {
+    pub(super) fn new(ranks: usize) -> Self {
+        Parts {
+            ranks,
+            of_ranks: OnceLock::new(),
+        }
+    }
+
+    pub(super) fn put(&self, rank: Rank, part: RankOutcome<R, E>) {
+        *self.of_rank(rank).lock() = Some(part);
+    }
+
+    pub(super) fn take(&self, rank: Rank) -> Option<RankOutcome<R, E>> {
+        self.of_rank(rank).lock().take()
+    }
+
+    fn of_rank(&self, rank: Rank) -> &Room<R, E> {
+        let parts = self.of_ranks.get_or_init(|| {
+            let mut parts = Vec::with_capacity(self.ranks);
+            for _ in 0..self.ranks {
+                parts.push(Mutex::new(None));
+            }
+            parts
+        });
+        &parts[rank]
     }
 }
 

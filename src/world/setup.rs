@@ -32,6 +32,8 @@ pub(super) struct Setup {
     pub settings: Settings,
     pub placement: Placement,
     cpus: Arc<Cpus>,
+    /// The number of threads that can spin without taking time from each other, wherever they run.
+    pub room: usize,
     pub strict: bool,
     #[cfg(all(unix, feature = "signal"))]
     dump: bool,
@@ -85,14 +87,15 @@ impl Setup {
         // Seats that were entered are ranks, even if the world that created them is closed.
         let alone = first && Live::count() == 0 && !unwind::is_rank();
         let placed = Placed::of(world, caller, alone, &share)?;
-        let usable = share.room.map_or(placed.room, |room| room.min(placed.room));
-        let cpus = (usable, covered(&placed.cpus));
+        let of_share = |room: usize| share.room.map_or(room, |most| room.min(most));
+        let cpus = (of_share(placed.room), covered(&placed.cpus));
         let spots = spots(world, &placed.placement, caller, cpus.0);
         let near = placed.near.clone();
         Ok(Setup {
             settings: settings(world, cpus, near, spots, means),
             placement: placed.placement.clone(),
             cpus: placed.cpus.clone(),
+            room: of_share(placed.whole),
             strict: world.strict,
             #[cfg(all(unix, feature = "signal"))]
             dump: world.dump,
@@ -130,6 +133,11 @@ impl Setup {
             return Fabric::spread(far.clone(), self.settings.clone());
         }
         Fabric::new(self.ranks(), self.settings.clone())
+    }
+
+    /// The CPUs that the process may use.
+    pub(super) fn cpus(&self) -> &Cpus {
+        &self.cpus
     }
 
     /// The state that each rank needs to begin.

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! Unless a binding is requested, the caller's own thread is rank 0, like the master thread of an OpenMP team: it needs
-//! no wakeup, and does not compete with the ranks for a CPU. A team is often run again soon, so a rank that is done
+//! no wakeup, and does not compete with the ranks for a CPU. Where the ranks are bound, it is rank 0 while it has itself
+//! pinned to the CPU of rank 0; otherwise rank 0 is a thread like the others. A team is often run again soon, so a rank that is done
 //! spins for a moment for its next part before it sleeps, see [`pool`](super::pool). After a run that ended clean the
 //! next one continues in the same fabric, see [`fabric_reuse`](crate::transport::reuse::fabric_reuse), and each rank
 //! keeps its end of it.
@@ -19,6 +20,7 @@ use super::team_threads::{TeamThreads, Threads};
 use super::{Report, World, WorldError};
 use crate::comm::Comm;
 use crate::error::Result;
+use crate::machine::{PinError, PinnedCaller};
 
 /// Ranks that stay for many runs; see [`World::start`].
 ///
@@ -31,12 +33,18 @@ use crate::error::Result;
 /// [says](crate::machine::Placement::caller) that it was rank 0. If the caller is unwinding, that is, in a destructor
 /// during a panic, a thread is started to be rank 0 instead.
 ///
+/// Where the world binds its ranks, all ranks have pinned threads of their own, and the caller waits, unless it is
+/// [pinned](Self::pin_caller) as rank 0.
+///
 /// # Cost
 ///
 /// An empty run takes about as long as an empty parallel region of OpenMP, below a microsecond on two near CPUs, if the
 /// run before it [ended well](Self::run) and not long ago: an idle rank looks for work for [some time](Self::linger)
 /// before it sleeps, unless there are more ranks than CPUs. No rank is pinned; a rank that finds itself on the CPU of
 /// another one moves to a free one, on Linux, and may still run anywhere.
+///
+/// Where the ranks are bound to all CPUs and the caller is not one of them, it shares a CPU with one: a run then costs two
+/// switches between threads, some microseconds. [`pin_caller`](Self::pin_caller) avoids them.
 pub struct Team {
     threads: Box<dyn Threads>,
 }
@@ -78,6 +86,33 @@ impl Team {
     #[doc(alias = "KMP_BLOCKTIME")]
     pub fn linger(&self, time: Duration) {
         self.threads.set_linger(time);
+    }
+
+    /// Pins the calling thread to the CPU of rank 0, so that it is rank 0 of the runs that it calls, until the returned
+    /// value is dropped. Returns `None`, and does nothing, if the ranks are not pinned.
+    ///
+    /// Threads that the calling thread starts meanwhile inherit the pin, and worlds that it starts see that CPU only.
+    ///
+    /// # Errors
+    ///
+    /// [`PinError`] if the thread could not be pinned, as always outside Linux.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Bind, World};
+    ///
+    /// let team = World::new(1).bind(Bind::Compact).start()?;
+    /// if let Ok(Some(pinned)) = team.pin_caller() {
+    ///     for _ in 0..3 {
+    ///         team.run(|comm| comm.barrier())?; // on this thread
+    ///     }
+    ///     drop(pinned);
+    /// }
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    pub fn pin_caller(&self) -> Result<Option<PinnedCaller>, PinError> {
+        self.threads.pin_caller()
     }
 
     /// Runs `f` once on every rank, as [`World::run`] does.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use crossbeam_utils::CachePadded;
 use parking_lot::{Mutex, MutexGuard};
 
 use super::World;
@@ -16,7 +17,7 @@ use super::returned::{Continuation, Standing};
 use super::setup::Setup;
 use super::team_run::TeamRun;
 use super::verdict::{Refused, Verdict};
-use crate::machine::Bind;
+use crate::machine::{Bind, PinError, PinnedCaller, Placement, is_pinned_to};
 use crate::sync::Parker;
 use crate::transport::Fabric;
 use crate::transport::progress::wait::{Patience, are_crowded};
@@ -31,6 +32,9 @@ pub(super) trait Threads: Send + Sync {
 
     /// Sets for how long a rank looks for its next part before it sleeps.
     fn set_linger(&self, time: Duration);
+
+    /// Pins this thread to the CPU of rank 0, if that is pinned.
+    fn pin_caller(&self) -> Result<Option<PinnedCaller>, PinError>;
 
     /// Runs a program, and judges the run.
     fn decide(&self, team_run: &mut dyn TeamRun) -> Result<(), Verdict>;
@@ -75,6 +79,11 @@ impl Threads for TeamThreads {
         self.pool.hand_over.set_linger(time);
     }
 
+    fn pin_caller(&self) -> Result<Option<PinnedCaller>, PinError> {
+        let pin = |cpu| PinnedCaller::new(cpu, self.setup.cpus());
+        self.cpu_of_first().map(pin).transpose()
+    }
+
     fn decide(&self, team_run: &mut dyn TeamRun) -> Result<(), Verdict> {
         self.called(team_run, |team_run| {
             let mut ran = self.conduct(team_run, false);
@@ -100,21 +109,21 @@ impl TeamThreads {
     /// Starts the ranks.
     pub(super) fn start(world: &World) -> Result<TeamThreads, Refused> {
         let caller = matches!(world.bind, Bind::Auto | Bind::None);
-        let mut setup = Setup::of_team(world, caller)?;
+        let setup = Setup::of_team(world, caller)?;
         let (ranks, first) = (setup.ranks(), usize::from(caller));
-        setup.placement.caller = caller.then_some(0);
-        let patience = patience(ranks, 1 - first, setup.settings.cpus);
+        let patience = [1, 0].map(|others| patience(ranks, others, &setup));
         // Where the caller is not one of the ranks, its thread has no spot among theirs.
         let spots = setup.settings.spots.clone().filter(|_| caller);
         let parker = Parker::new();
         let hand_over = HandOver::new(&parker, patience, spots);
         let (pool, parkers) = Pool::new(first, ranks, hand_over);
-        let kept = Kept::default();
+        let kept = CachePadded::new(Kept::default());
         let between = BetweenRuns {
             caller: Caller {
                 parker,
                 kept,
                 standing: Standing::new(),
+                is_rank: caller,
             },
             fabric: None,
             quiet: false,
@@ -159,6 +168,10 @@ impl TeamThreads {
     /// long it took.
     fn conduct(&self, team_run: &mut dyn TeamRun, timed: bool) -> Ran<'_> {
         let mut between = self.between.lock();
+        between.caller.is_rank = self.caller_is_rank();
+        self.pool
+            .hand_over
+            .set_caller_is_rank(between.caller.is_rank);
         let begin = timed.then(Instant::now);
         let (fabric, again) = match between.fabric.take() {
             Some(fabric) => {
@@ -186,12 +199,32 @@ impl TeamThreads {
         }
     }
 
+    /// Whether this thread runs the part of rank 0. Where the ranks are pinned, it does if it is pinned to the same CPU.
+    fn caller_is_rank(&self) -> bool {
+        self.pool.first > 0 || self.cpu_of_first().is_some_and(is_pinned_to)
+    }
+
+    /// The CPU to which rank 0 is pinned.
+    fn cpu_of_first(&self) -> Option<usize> {
+        self.setup.placement.cpu[0]
+    }
+
+    /// The CPUs of the ranks in a run of which the caller was rank 0, or was not.
+    fn placement(&self, caller_is_rank: bool) -> Placement {
+        let mut refused = self.pool.refused.lock().clone();
+        // The thread that could have been rank 0 was not.
+        refused.retain(|(rank, _)| *rank > 0 || !caller_is_rank);
+        let mut placement = self.setup.placement(refused);
+        placement.caller = caller_is_rank.then_some(0);
+        placement
+    }
+
     /// The findings of a run.
     fn findings(&self, mut ran: Ran<'_>, outcomes: &dyn Outcomes) -> Findings {
         let wall = ran
             .begin
             .map_or_else(Default::default, |begin| begin.elapsed());
-        let placement = self.setup.placement(self.pool.refused.lock().clone());
+        let placement = self.placement(ran.between.caller.is_rank);
         let findings = Findings::read(outcomes, &self.setup, &ran.fabric, placement, wall);
         // The records belong to the report.
         if ran.clean && !ran.fabric.was_used() {
@@ -213,11 +246,12 @@ impl BetweenRuns {
     }
 }
 
-/// The patience with which `ranks` ranks, and `others` other threads besides, wait for each other between runs.
-fn patience(ranks: usize, others: usize, room: usize) -> Patience {
+/// The patience with which `ranks` ranks, and `others` other threads besides, wait for each other between runs. The ranks
+/// may be pinned to some of the CPUs, the others run anywhere.
+fn patience(ranks: usize, others: usize, setup: &Setup) -> Patience {
     match ranks {
-        _ if are_crowded(ranks, room) => Patience::None,
-        _ if are_crowded(ranks + others, room) => Patience::Yield,
+        _ if are_crowded(ranks, setup.settings.cpus) => Patience::None,
+        _ if are_crowded(ranks + others, setup.room) => Patience::Yield,
         _ => Patience::Spin,
     }
 }

@@ -41,7 +41,7 @@ use crate::transport::memory::ring::{self, ring};
 /// The longest message in bytes that lies in a cell, so that a cell is five lines, and all cells fit into a cache.
 const FITS: usize = 288;
 /// The longest message that is copied in any case. A longer one is lent, and read once where it lies; copied to an annex
-/// if its sender may not wait.
+/// if its sender may not wait, or is to run ahead.
 const SHORT: usize = 1024;
 /// Number of messages that are on their way at most: a window of started ones fits.
 const CELLS: usize = if cfg!(all(test, loom)) { 2 } else { 64 };
@@ -195,36 +195,27 @@ impl Out {
 
     /// Whether there is space for a message, as far as this end knows.
     #[inline]
-    pub(in crate::transport) fn has_room(&self, to: Rank, data: Elements<'_>) -> bool {
+    pub(in crate::transport) fn has_room(&self, to: Rank, data: Elements<'_>, row: bool) -> bool {
         let writer = self.taken.as_ref().filter(|(whose, ..)| *whose == to);
-        writer.is_some_and(|(.., writer)| Self::is_free(writer, data))
+        writer.is_some_and(|(.., writer)| writer.has_room() && Self::copies(data, row))
     }
 
+    /// Whether a message is copied: any that is short, and in a `row` of messages without a receive between them any that
+    /// has a place. A copy lets its sender run ahead, which between two ranks that answer each other only takes time.
     #[inline]
-    fn is_free(writer: &Writer, data: Elements<'_>) -> bool {
-        writer.has_room() && Self::is_short(data)
+    pub(in crate::transport) fn copies(data: Elements<'_>, row: bool) -> bool {
+        Writer::fits(data) || (row || data.size() <= SHORT) && Writer::fits_annex(data)
     }
 
-    /// Whether a message is copied in any case.
-    #[inline]
-    fn is_short(data: Elements<'_>) -> bool {
-        Writer::fits(data) || data.size() <= SHORT && Writer::fits_annex(data)
-    }
-
-    /// Whether a message fits into a cell: if not, one that may be lent is.
-    #[inline]
-    pub(in crate::transport) fn fits(data: Elements<'_>) -> bool {
-        Writer::fits(data)
-    }
-
-    /// The writing end for a short message to `to`, if a cell is free.
+    /// The writing end for a message to `to` that is copied, in a `row` or not, if a cell is free.
     #[inline]
     pub(in crate::transport) fn free_for(
         &mut self,
         to: Rank,
         data: Elements<'_>,
+        row: bool,
     ) -> Option<&mut Writer> {
-        match Self::is_short(data) {
+        match Self::copies(data, row) {
             true => self.free(to),
             false => None,
         }
@@ -239,17 +230,17 @@ impl Out {
     }
 
     /// Writes a copy of a message, if there is space and the mailbox of `to` is empty, which is checked last; of one that
-    /// is not short only if its sender `may_not_wait`. Returns whether it did.
+    /// is not short only in a `row`. Returns whether it did.
     #[inline]
     pub(in crate::transport) fn post(
         &mut self,
         to: Rank,
         head: Head,
         data: Elements<'_>,
-        may_not_wait: bool,
+        row: bool,
         is_empty: impl FnOnce() -> bool,
     ) -> bool {
-        if !(Self::is_short(data) || may_not_wait && Writer::fits_annex(data)) {
+        if !Self::copies(data, row) {
             return false;
         }
         let Some(writer) = self.free(to).filter(|_| is_empty()) else {

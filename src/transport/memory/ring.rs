@@ -39,7 +39,7 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
 
 /// The longest message in bytes that is copied to an annex.
-pub(in crate::transport) const ANNEX: usize = 4096;
+pub(in crate::transport) const ANNEX: usize = 8192;
 /// Number of near annexes.
 const NEAR: usize = if cfg!(all(test, loom)) { 1 } else { 8 };
 /// A writer takes the lines of the cell that is this much further from its reader beforehand: the reader has left them.
@@ -50,6 +50,10 @@ const BEHIND: u32 = 4;
 const AHEAD: u32 = 2;
 /// The longest messages for which it does: those of longer ones follow each other, and come by themselves.
 const REQUESTED: usize = 2 * CACHE_LINE + EAGER_BYTES;
+
+/// The longest messages whose lines a writer requests before it writes them. For longer ones `memcpy` has instructions
+/// that take whole lines from a reader without their contents, and lines on their way already only delay these.
+const REQUESTED_TO_WRITE: usize = 2048;
 
 /// A ring of `CELLS` cells, a power of two, which have space for elements of `BYTES` bytes.
 pub(in crate::transport) struct Ring<const BYTES: usize, const CELLS: usize> {
@@ -280,8 +284,10 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
         let number = self.free_annex();
         self.write(head, data.info(), Label::of(data), |ring, body| {
             let annex = ring.annex(number);
-            // All lines at once: stores take one line after the other from the reader.
-            prefetch_to_write(annex, data.size());
+            if data.size() <= REQUESTED_TO_WRITE {
+                // All lines at once: stores take one line after the other from the reader.
+                prefetch_to_write(annex, data.size());
+            }
             annex.with_mut(|place| {
                 // SAFETY: the annex has space for every message that fits. What was there has been read, see
                 // `free_annex`, and it is handed over with this cell.

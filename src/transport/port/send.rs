@@ -65,7 +65,7 @@ impl Port {
         count: u64,
     ) -> bool {
         let (endpoint, mut fast_box) = (&*self.fabric.endpoints[to], self.fast_box.borrow_mut());
-        let Some(writer) = fast_box.free_for(to, data) else {
+        let Some(writer) = fast_box.free_for(to, data, self.row.get()) else {
             return false;
         };
         // The mailbox last, see `fast_box`.
@@ -120,7 +120,8 @@ impl Port {
             }
             is_empty
         };
-        if fast_box.post(to, head, data, may_not_wait, is_empty) {
+        let row = may_not_wait || self.row.get();
+        if fast_box.post(to, head, data, row, is_empty) {
             endpoint.sleeper.rouse();
             fast_box.prepare(bytes, self.row.replace(true));
             self.recorder.has_sent(to);
@@ -136,7 +137,7 @@ impl Port {
         Packet::fits(data)
             || self.fabric.is_over_channels()
             || self.fabric.is_far(to)
-            || self.fast_box.borrow().has_room(to, data)
+            || self.fast_box.borrow().has_room(to, data, self.row.get())
     }
 
     /// Posts a packet of `bytes` bytes, through the fast box on the same conditions. Only a trace is written before the

@@ -79,7 +79,7 @@ impl<'env> Loans<'_, 'env> {
     /// Whether a message is copied wherever there is space for it.
     #[inline]
     pub(crate) fn copies(data: Elements<'_>) -> bool {
-        Out::fits(data)
+        Out::copies(data, false)
     }
 
     /// Sends a borrowed message, and never waits: a short one as a copy, otherwise lent for as long as these loans last.
