@@ -32,7 +32,8 @@ impl Comm {
     /// Up to 32 bytes travel in the message itself, and up to 1 KiB if this rank has sent several messages in a row to
     /// that rank and the receiver keeps up with them; up to 8 KiB if it has not received since it last sent. A longer
     /// message is read straight out of `data` by a receiver that is waiting, or that arrives within about the time that a
-    /// copy takes; otherwise a copy is left for it. From 512 KiB on both ends copy, each a part, to where [`recv_into`](Self::recv_into) wants it.
+    /// copy takes; otherwise a copy is left for it. From 512 KiB on both ends copy, each a part, to where
+    /// [`recv_into`](Self::recv_into) wants it.
     ///
     /// # Errors
     ///
