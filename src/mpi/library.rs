@@ -6,17 +6,18 @@
 //!   which the callee reads the low half, see [`abi`](super::abi).
 //! - All calls but the first and the last are made through `&mut Library`, and there is one in a process: MPI is never
 //!   in two threads at once.
-//! - Memory that MPI reads or writes until a request is complete belongs to [`Sending`] and [`Receiving`], which do not
-//!   free it before.
+//! - Memory that MPI reads or writes until a request is complete belongs to [`Sending`], [`Receiving`] and
+//!   [`Standing`], which neither free nor show it before.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
 
+use super::Message;
 use super::abi::{self, Abi, Status};
 use super::launcher::Launched;
-use super::{Bytes, Message};
+use super::requests::{Receiving, Sending, Standing};
 
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
@@ -71,6 +72,9 @@ functions! {
     isend = c"MPI_Isend" (*const c_void, c_int, usize, c_int, c_int, usize, *mut usize);
     test = c"MPI_Test" (*mut usize, *mut c_int, *mut Status);
     irecv = c"MPI_Irecv" (*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize);
+    recv_init = c"MPI_Recv_init" (*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize);
+    start = c"MPI_Start" (*mut usize);
+    request_free = c"MPI_Request_free" (*mut usize);
     ibarrier = c"MPI_Ibarrier" (usize, *mut usize);
     cancel = c"MPI_Cancel" (*mut usize);
     wait = c"MPI_Wait" (*mut usize, *mut Status);
@@ -86,24 +90,6 @@ pub(super) struct Library {
     abi: Abi,
     /// The communicator of all messages.
     mail: usize,
-}
-
-/// A message on its way to another process.
-#[derive(Default)]
-pub(super) struct Sending {
-    pub bytes: Bytes,
-    /// The requests of its parts that are not complete.
-    open: Vec<usize>,
-}
-
-/// A message on its way from another process, or one that may come.
-pub(super) struct Receiving {
-    /// The sender, once it is known.
-    pub source: usize,
-    memory: Message,
-    written: usize,
-    /// The requests of its parts that are not complete, and the fewest bytes of each.
-    open: Vec<(usize, usize)>,
 }
 
 /// Whether a message has arrived.
@@ -204,19 +190,84 @@ impl Library {
     }
 
     /// Ends the use of MPI. Nothing arrives in these receives any more.
-    pub(super) fn finalize(&mut self, receives: &mut [Receiving]) {
+    pub(super) fn finalize(&mut self, receives: &mut [Standing]) {
         let functions = self.functions;
-        for (request, _) in receives.iter_mut().flat_map(|one| &mut one.open) {
+        for Standing {
+            request, is_posted, ..
+        } in receives
+        {
             let mut status = Status::default();
-            // SAFETY: a receive that is not complete, and room for any status.
+            // SAFETY: a receive, which is waited for only while it is posted, and room for any status.
             unsafe {
-                (functions.cancel)(request);
-                (functions.wait)(request, &mut status);
+                if *is_posted {
+                    (functions.cancel)(request);
+                    (functions.wait)(request, &mut status);
+                }
+                (functions.request_free)(request);
             }
+            *is_posted = false;
         }
-        receives.iter_mut().for_each(|one| one.open.clear());
         // SAFETY: MPI is initialized, and nothing else of it is called after this.
         let _ = unsafe { (functions.finalize)() };
+    }
+
+    /// A receive of at most `length` bytes from any process, which is not posted.
+    pub(super) fn standing(&mut self, length: usize, tag: i32) -> Result<Standing, String> {
+        let mut memory = Message::room(length);
+        let (abi, bytes, mut request) = (self.abi, length.min(PART) as c_int, 0);
+        // SAFETY: there is room for these bytes, which stays where it is, and is not touched while the receive is posted,
+        // see `Standing`.
+        let code = unsafe {
+            let (place, any) = (memory.first().cast(), abi.any_source);
+            (self.functions.recv_init)(place, bytes, abi.byte, any, tag, self.mail, &mut request)
+        };
+        self.check(code)?;
+        Ok(Standing {
+            source: 0,
+            memory,
+            request,
+            is_posted: false,
+        })
+    }
+
+    /// Posts a receive that is not posted.
+    pub(super) fn post(&mut self, standing: &mut Standing) -> Result<(), String> {
+        assert!(!standing.is_posted, "a receive is posted once");
+        standing.is_posted = true;
+        // SAFETY: a receive that is not posted, as just checked.
+        self.check(unsafe { (self.functions.start)(&mut standing.request) })
+    }
+
+    /// Whether a message has arrived by a receive that is posted, which it is not after that.
+    #[inline]
+    pub(super) fn has_come(&mut self, standing: &mut Standing) -> Result<Arrival, String> {
+        let (code, done) = self.test(&mut standing.request);
+        match done {
+            None if code == 0 => Ok(Arrival::No),
+            done => self.take_in(standing, code, done),
+        }
+    }
+
+    /// The same once the test has returned anything but that nothing has arrived.
+    fn take_in(
+        &self,
+        standing: &mut Standing,
+        code: c_int,
+        done: Option<Status>,
+    ) -> Result<Arrival, String> {
+        if code != 0 && self.class_of(code) == self.abi.truncated {
+            return Ok(Arrival::OtherLength);
+        }
+        self.check(code)?;
+        let Some(status) = done else {
+            return Ok(Arrival::No);
+        };
+        let written = self.count(&status)?;
+        standing.source = status[self.abi.source] as usize;
+        standing.is_posted = false;
+        // SAFETY: MPI has written as many bytes from the first on.
+        unsafe { standing.memory.has(written) };
+        Ok(Arrival::Yes)
     }
 
     /// Starts to send the bytes of a message that is not on its way. Returns whether they have left already.
@@ -259,34 +310,27 @@ impl Library {
         Ok(true)
     }
 
-    /// Starts to receive `length` bytes from a process, or at most as many from any, into memory that is not in use.
+    /// Starts to receive `length` bytes from a process into memory that is not in use.
     pub(super) fn receive(
         &mut self,
         receiving: &mut Receiving,
-        from: Option<usize>,
+        from: usize,
         (length, tag): (usize, i32),
     ) -> Result<(), String> {
         assert!(receiving.open.is_empty() && length <= receiving.memory.capacity());
-        assert!(
-            from.is_some() || length <= PART,
-            "the parts of a message have one sender"
-        );
-        let abi = self.abi;
-        let is_exact = from.is_some();
-        let from = from.map_or(abi.any_source, |from| from as c_int);
+        let (abi, from) = (self.abi, from as c_int);
         receiving.written = 0;
         for begin in (0..length).step_by(PART) {
-            let part = (length - begin).min(PART) as c_int;
-            let mut request = 0;
+            let part = (length - begin).min(PART);
+            let (bytes, mut request) = (part as c_int, 0);
             // SAFETY: there is room for these bytes, which stays where it is and is not touched until the request is
             // complete, see `Receiving`.
             let code = unsafe {
                 let place = receiving.memory.first().add(begin).cast();
-                (self.functions.irecv)(place, part, abi.byte, from, tag, self.mail, &mut request)
+                (self.functions.irecv)(place, bytes, abi.byte, from, tag, self.mail, &mut request)
             };
             // The first part is tested first.
-            let least = if is_exact { part as usize } else { 0 };
-            receiving.open.insert(0, (request, least));
+            receiving.open.insert(0, (request, part));
             self.check(code)?;
         }
         Ok(())
@@ -294,30 +338,34 @@ impl Library {
 
     /// Whether a message has arrived.
     pub(super) fn has_arrived(&mut self, receiving: &mut Receiving) -> Result<Arrival, String> {
-        let abi = self.abi;
-        while let Some((request, least)) = receiving.open.last_mut() {
+        while let Some((request, length)) = receiving.open.last_mut() {
             let (code, done) = self.test(request);
-            if code != 0 && self.class_of(code) == abi.truncated {
+            if code != 0 && self.class_of(code) == self.abi.truncated {
                 return Ok(Arrival::OtherLength);
             }
             self.check(code)?;
             let Some(status) = done else {
                 return Ok(Arrival::No);
             };
-            let least = *least;
+            let length = *length;
             receiving.open.pop();
-            let mut count = 0;
-            // SAFETY: the status of a receive, and room for a number.
-            self.check(unsafe { (self.functions.get_count)(&status, abi.byte, &mut count) })?;
-            receiving.source = status[abi.source] as usize;
-            receiving.written += count as usize;
-            if (count as usize) < least {
+            let count = self.count(&status)?;
+            receiving.written += count;
+            if count < length {
                 return Ok(Arrival::OtherLength);
             }
         }
-        // SAFETY: there is one part, or each is full, as just checked: MPI has written as many bytes from the first on.
+        // SAFETY: each part is full, as just checked: MPI has written as many bytes from the first on.
         unsafe { receiving.memory.has(receiving.written) };
         Ok(Arrival::Yes)
+    }
+
+    /// The number of bytes that a receive has written.
+    fn count(&self, status: &Status) -> Result<usize, String> {
+        let mut count = 0;
+        // SAFETY: the status of a receive, and room for a number.
+        self.check(unsafe { (self.functions.get_count)(status, self.abi.byte, &mut count) })?;
+        Ok(count as usize)
     }
 
     /// Begins a barrier of all processes.
@@ -361,74 +409,25 @@ impl Library {
         if said == 0 { class } else { code }
     }
 
+    #[inline]
     fn check(&self, code: c_int) -> Result<(), String> {
-        if code == 0 {
-            return Ok(());
+        match code {
+            0 => Ok(()),
+            _ => Err(self.text_of(code)),
         }
+    }
+
+    #[cold]
+    fn text_of(&self, code: c_int) -> String {
         let (mut text, mut length) = (vec![0u8; ERROR_TEXT], 0);
         // SAFETY: room for the longest text; valid as soon as the library is loaded.
         let said =
             unsafe { (self.functions.error_string)(code, text.as_mut_ptr().cast(), &mut length) };
         text.truncate(if said == 0 { length as usize } else { 0 });
-        Err(format!(
+        format!(
             "MPI failed with error {code}: {}",
             String::from_utf8_lossy(&text)
-        ))
-    }
-}
-
-impl Receiving {
-    /// Room for a message of at most `length` bytes.
-    pub(super) fn room(length: usize) -> Receiving {
-        Receiving::into(Message::room(length))
-    }
-
-    /// The same for a length that another process has named; `None` if there is no memory for it.
-    pub(super) fn room_for(length: usize) -> Option<Receiving> {
-        Message::room_for(length).map(Receiving::into)
-    }
-
-    fn into(memory: Message) -> Receiving {
-        Receiving {
-            source: 0,
-            memory,
-            written: 0,
-            open: Vec::new(),
-        }
-    }
-
-    /// The bytes that have arrived.
-    pub(super) fn bytes(&self) -> &[u8] {
-        assert!(
-            self.open.is_empty(),
-            "a message is read once it has arrived"
-        );
-        self.memory.bytes()
-    }
-
-    /// The message, which has arrived.
-    pub(super) fn message(mut self) -> Message {
-        assert!(
-            self.open.is_empty(),
-            "a message is read once it has arrived"
-        );
-        mem::replace(&mut self.memory, Message::room(0))
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        if !self.open.is_empty() {
-            mem::forget(mem::take(&mut self.bytes));
-        }
-    }
-}
-
-impl Drop for Receiving {
-    fn drop(&mut self) {
-        if !self.open.is_empty() {
-            mem::forget(mem::replace(&mut self.memory, Message::room(0)));
-        }
+        )
     }
 }
 

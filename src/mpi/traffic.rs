@@ -17,7 +17,8 @@
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 
-use super::library::{Arrival, Barrier, Library, Receiving, Sending};
+use super::library::{Arrival, Barrier, Library};
+use super::requests::{Receiving, Sending, Standing};
 use super::{Deliver, HEAD, Message};
 
 /// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
@@ -57,7 +58,7 @@ pub(super) struct Traffic {
     /// What has not left, with its receivers.
     outgoing: VecDeque<(usize, Sending)>,
     /// The receives for letters; the next letter arrives at `next`, and the one before has been read if `is_read`.
-    letters: Vec<Receiving>,
+    letters: Vec<Standing>,
     next: usize,
     is_read: bool,
     /// The letters of each process that wait for a body, theirs or that of one before them, and how many there are.
@@ -81,9 +82,12 @@ struct Waiting {
 impl Traffic {
     /// Between this process and the others of `processes`.
     pub(super) fn new(mut library: Library, processes: usize) -> Result<Traffic, String> {
-        let mut letters: Vec<Receiving> = (0..RECEIVES).map(|_| Receiving::room(LETTER)).collect();
+        let mut letters = Vec::new();
+        for _ in 0..RECEIVES {
+            letters.push(library.standing(LETTER, LETTERS)?);
+        }
         for letter in &mut letters {
-            library.receive(letter, None, (LETTER, LETTERS))?;
+            library.post(letter)?;
         }
         Ok(Traffic {
             library,
@@ -136,6 +140,7 @@ impl Traffic {
         let mut letter = self.spare_letters.pop().unwrap_or_default();
         let bytes = &mut letter.bytes;
         bytes.clear();
+        bytes.reserve(HEAD + contents.len() + LENGTH);
         bytes.extend(head.iter().copied().map(MaybeUninit::new));
         bytes.extend_from_slice(contents);
         bytes.extend((length as u64).to_le_bytes().map(MaybeUninit::new));
@@ -169,10 +174,14 @@ impl Traffic {
     /// Takes in what has arrived, of letters one, or `all`. The receive of a letter is posted again by the next poll: a
     /// rank that waits for the letter need not wait for that.
     pub(super) fn poll(&mut self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
-        self.test_outgoing()?;
+        if !self.outgoing.is_empty() {
+            self.test_outgoing()?;
+        }
         for _ in 0..if all { AT_ONCE } else { 1 } {
-            self.post_again()?;
-            match self.library.has_arrived(&mut self.letters[self.next])? {
+            if std::mem::take(&mut self.is_read) {
+                self.post_again()?;
+            }
+            match self.library.has_come(&mut self.letters[self.next])? {
                 Arrival::Yes => {}
                 Arrival::No => break,
                 Arrival::OtherLength => return Err("a letter is longer than any".into()),
@@ -189,11 +198,8 @@ impl Traffic {
 
     /// Posts the receive again whose letter was read.
     fn post_again(&mut self) -> Result<(), String> {
-        if !std::mem::take(&mut self.is_read) {
-            return Ok(());
-        }
         let read = &mut self.letters[(self.next + RECEIVES - 1) % RECEIVES];
-        self.library.receive(read, None, (LETTER, LETTERS))
+        self.library.post(read)
     }
 
     /// Delivers the letter that has arrived, or lets it wait.
@@ -221,8 +227,7 @@ impl Traffic {
                 self.read_no_more(from, deliver);
                 return Ok(());
             };
-            self.library
-                .receive(&mut room, Some(from), (length, BODIES))?;
+            self.library.receive(&mut room, from, (length, BODIES))?;
             self.bodies += 1;
             body = Some(room);
         }

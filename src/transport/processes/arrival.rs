@@ -88,7 +88,7 @@ impl Far {
             }
             _ => {
                 if let Some(body) = self.held.hold(from, letter, body) {
-                    self.take(fabric, from, letter, body);
+                    self.take_opened(fabric, from, (&envelope, letter), (contents, body));
                 }
             }
         }
@@ -192,9 +192,19 @@ impl Far {
         letter: &[u8],
         body: Option<Message>,
     ) {
-        let Some((envelope, contents)) = Envelope::open(letter) else {
-            return;
-        };
+        if let Some((envelope, contents)) = Envelope::open(letter) {
+            self.take_opened(fabric, from, (&envelope, letter), (contents, body));
+        }
+    }
+
+    /// The same of a letter with this envelope.
+    fn take_opened(
+        &self,
+        fabric: Option<&Fabric>,
+        from: usize,
+        (envelope, letter): (&Envelope, &[u8]),
+        (contents, body): Contents<'_>,
+    ) {
         let note = || body.as_ref().map_or(contents, Message::bytes);
         match envelope.kind {
             Kind::Bye => return self.leaves(fabric, from),
@@ -203,7 +213,7 @@ impl Far {
             Kind::Broken => self.take_broken(fabric, from, note()),
             Kind::Received(number) => self.take_received(fabric, from, number),
             Kind::Revoked(number) => self.take_revoked(from, number),
-            _ => self.deliver(fabric, from, &envelope, (contents, body)),
+            _ => self.deliver(fabric, from, envelope, (contents, body)),
         }
         self.has_received(from);
     }

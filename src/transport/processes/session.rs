@@ -188,7 +188,9 @@ impl Session {
     /// Takes in what has arrived, and tells the others which processes were excluded by that.
     pub(super) fn poll(&self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
         let polled = self.processes.poll(all, deliver);
-        self.tell_excluded();
+        if self.membership.has_news() {
+            self.tell_excluded();
+        }
         polled
     }
 
