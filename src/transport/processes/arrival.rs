@@ -30,10 +30,14 @@ impl Far {
             _ = fabric.conclude(self, None);
         }
         if let Err(error) = polled {
-            let why = Gone::Failed(format!("its process cannot be reached: {error}").into());
-            for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
-                self.end(fabric, rank, why.clone(), None);
-            }
+            let why = format!("its process cannot be reached: {error}");
+            let before = 0..self.near.start;
+            self.fail(
+                fabric,
+                before.chain(self.near.end..self.ranks()),
+                &why,
+                None,
+            );
             // Nothing is to be heard of them any more.
             let (me, processes) = self.process();
             let others = (0..processes).filter(|process| *process != me);
@@ -158,10 +162,24 @@ impl Far {
 
     /// The ranks of a process have failed, those that are not the cause because of it.
     fn fails(&self, fabric: Option<&Fabric>, process: usize, why: &str, cause: Option<&Cause>) {
-        for rank in self.ranks_of(process) {
-            let follows = cause.filter(|cause| cause.culprit() != Some(rank));
-            self.end(fabric, rank, Gone::Failed(why.into()), follows.cloned());
+        self.fail(fabric, self.ranks_of(process), why, cause);
+    }
+
+    /// The same of these far ranks.
+    fn fail(
+        &self,
+        fabric: Option<&Fabric>,
+        ranks: impl Iterator<Item = Rank> + Clone,
+        why: &str,
+        cause: Option<&Cause>,
+    ) {
+        if let Some(fabric) = fabric {
+            let why = Gone::Failed(why.into());
+            let follows = |rank| cause.filter(|cause| cause.culprit() != Some(rank));
+            let end = |rank| (rank, why.clone(), follows(rank).cloned());
+            fabric.record_far_ends(ranks.clone().map(end));
         }
+        ranks.for_each(|rank| self.has_ended(rank));
     }
 
     /// Hears what a process says that is not counted.
@@ -291,13 +309,6 @@ impl Far {
     /// The ranks of a process that exits have ended.
     fn leaves(&self, fabric: Option<&Fabric>, process: usize) {
         self.fails(fabric, process, "its process has exited", None);
-    }
-
-    fn end(&self, fabric: Option<&Fabric>, rank: Rank, why: Gone, follows: Option<Cause>) {
-        if let Some(fabric) = fabric {
-            fabric.record_end(rank, why, None, follows);
-        }
-        self.has_ended(rank);
     }
 }
 
