@@ -349,6 +349,17 @@ fn a_process_that_exits_while_another_one_reads_nothing_of_it_does_not_hang() {
 }
 
 #[test]
+fn a_process_that_exits_without_a_body_that_it_has_promised_is_excluded() {
+    let goodbye = corrupt::Spoiled {
+        kind: 6,
+        at: 48,
+        value: 1 << 20,
+        ..NO_LETTER
+    };
+    spoiled("exits_without_a_body", &[(2, 1), (2, 2), (3, 1)], goodbye);
+}
+
+#[test]
 fn a_process_that_waits_for_the_exit_tells_another_one_that_it_reads_nothing_of_it() {
     let end = corrupt::Spoiled {
         kind: 3,

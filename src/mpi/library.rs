@@ -77,6 +77,7 @@ functions! {
     request_free = c"MPI_Request_free" (*mut usize);
     ibarrier = c"MPI_Ibarrier" (usize, *mut usize);
     cancel = c"MPI_Cancel" (*mut usize);
+    test_cancelled = c"MPI_Test_cancelled" (*const Status, *mut c_int);
     wait = c"MPI_Wait" (*mut usize, *mut Status);
     get_count = c"MPI_Get_count" (*const Status, usize, *mut c_int);
     error_class = c"MPI_Error_class" (c_int, *mut c_int);
@@ -349,6 +350,9 @@ impl Library {
             };
             let length = *length;
             receiving.open.pop();
+            if receiving.is_recalled && self.is_cancelled(&status)? {
+                return Ok(Arrival::OtherLength);
+            }
             let count = self.count(&status)?;
             receiving.written += count;
             if count < length {
@@ -358,6 +362,24 @@ impl Library {
         // SAFETY: each part is full, as just checked: MPI has written as many bytes from the first on.
         unsafe { receiving.memory.has(receiving.written) };
         Ok(Arrival::Yes)
+    }
+
+    /// Recalls a receive: unless MPI has found its message, it will be one of [another length](Arrival::OtherLength).
+    pub(super) fn recall(&mut self, receiving: &mut Receiving) -> Result<(), String> {
+        receiving.is_recalled = true;
+        for (request, _) in &mut receiving.open {
+            // SAFETY: a receive that is not complete. It is tested until it is, as before.
+            self.check(unsafe { (self.functions.cancel)(request) })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a receive that is complete was cancelled.
+    fn is_cancelled(&self, status: &Status) -> Result<bool, String> {
+        let mut flag = 0;
+        // SAFETY: the status of a receive, and room for a flag.
+        self.check(unsafe { (self.functions.test_cancelled)(status, &mut flag) })?;
+        Ok(flag != 0)
     }
 
     /// The number of bytes that a receive has written.

@@ -1,6 +1,7 @@
 //! What MPI reads or writes until its requests are complete, with its memory, which is neither freed nor shown before.
 
 use std::mem;
+use std::time::Instant;
 
 use super::{Bytes, Message};
 
@@ -16,6 +17,9 @@ pub(super) struct Sending {
 pub(super) struct Receiving {
     pub memory: Message,
     pub written: usize,
+    /// When it was posted, and whether it was recalled since.
+    pub since: Instant,
+    pub is_recalled: bool,
     /// The requests of its parts that are not complete, and the bytes of each.
     pub open: Vec<(usize, usize)>,
 }
@@ -36,6 +40,8 @@ impl Receiving {
         Some(Receiving {
             memory: Message::room_for(length)?,
             written: 0,
+            since: Instant::now(),
+            is_recalled: false,
             open: Vec::new(),
         })
     }

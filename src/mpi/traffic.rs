@@ -11,11 +11,14 @@
 //! tells whether the next letter is there, and MPI writes it where it is read. Letters of one process arrive in the order
 //! in which they were sent, and so do bodies; a letter whose body has not arrived holds up those behind it.
 //!
-//! A letter that is none, or whose body is longer or shorter than it says, is delivered as an empty one: nothing that its
-//! sender has sent besides is read.
+//! A letter that is none, or whose body is longer or shorter than it says, or was never sent, is delivered as an empty
+//! one: nothing that its sender has sent besides is read. MPI finds the messages of one process in the order in which
+//! they were sent, so a body that it has not found when a later letter has arrived was not sent before that. Its receive
+//! is then recalled, which does nothing to one whose message MPI has found, and may still be writing.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use super::library::{Arrival, Barrier, Library};
 use super::requests::{Receiving, Sending, Standing};
@@ -33,6 +36,8 @@ const BODIES: i32 = 1;
 const AT_ONCE: usize = 64;
 /// Number of buffers that are kept for the next letters and bodies, and the bytes of the longest body among them.
 const SPARES: usize = 8;
+/// For how long a body is not recalled.
+const PATIENCE: Duration = Duration::from_secs(1);
 const LONGEST_SPARE: usize = 1 << 24;
 
 /// Whether a message with so many bytes of contents is one letter.
@@ -251,7 +256,10 @@ impl Traffic {
                 if let Some(body) = &mut first.body {
                     match self.library.has_arrived(body)? {
                         Arrival::Yes => self.bodies -= 1,
-                        Arrival::No => break,
+                        Arrival::No => {
+                            self.recall_late(from)?;
+                            break;
+                        }
                         Arrival::OtherLength => {
                             self.read_no_more(from, deliver);
                             break;
@@ -264,6 +272,18 @@ impl Traffic {
             }
         }
         Ok(())
+    }
+
+    /// Recalls the body that is next from a process, once, if a later letter has arrived and has waited for long.
+    fn recall_late(&mut self, from: usize) -> Result<(), String> {
+        let waiting = &mut self.waiting[from];
+        let is_last = waiting.len() == 1;
+        match waiting.front_mut().and_then(|first| first.body.as_mut()) {
+            Some(body) if !is_last && !body.is_recalled && body.since.elapsed() > PATIENCE => {
+                self.library.recall(body)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn test_outgoing(&mut self) -> Result<(), String> {

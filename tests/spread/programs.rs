@@ -46,6 +46,7 @@ pub const PROGRAMS: &[Program] = &[
     ("excluded", corrupt::excluded),
     ("spoiled", corrupt::spoiled),
     ("exits_unread", corrupt::exits_unread),
+    ("exits_without_a_body", corrupt::exits_without_a_body),
     ("ends_unread", corrupt::ends_unread),
     ("traces", traces::traces),
     ("revoked", traces::revoked),

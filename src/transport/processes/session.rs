@@ -1,6 +1,7 @@
 //! The processes of this program, from the first world that is spread over them until the process exits.
 
 use std::collections::VecDeque;
+use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -10,7 +11,7 @@ use parking_lot::Mutex;
 
 use super::membership::Membership;
 use super::notes::{Hello, Reader, Writer};
-use super::wire::{Envelope, Kind};
+use super::wire::{Envelope, Kind, LENGTH};
 use crate::mpi::{Deliver, Launched, Message, Processes};
 
 /// The state of this process among the others, kept until it exits.
@@ -45,7 +46,8 @@ static SESSION: OnceLock<Result<Session, String>> = OnceLock::new();
 pub(super) const SHORT: Duration = Duration::from_micros(50);
 pub(super) const LONG: Duration = Duration::from_millis(1);
 
-/// For how long messages to processes that do not believe this one are waited for at the exit.
+/// For how long messages to processes that do not believe this one are waited for at the exit, and after which time the
+/// goodbye is said again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Called by the C library when the process exits, whatever has happened in it before.
@@ -199,10 +201,15 @@ impl Session {
         for process in self.membership.take_news() {
             let mut note = Writer::default();
             note.number(process);
-            let (head, note) = (Envelope::of_note(Kind::Excluded, 0).bytes(), note.bytes());
-            self.others()
-                .for_each(|other| self.processes.send_at_exit(other, &head, &note));
+            let head = Envelope::of_note(Kind::Excluded, 0).bytes();
+            self.send_others_at_exit(&head, &note.bytes());
         }
+    }
+
+    /// Sends the others a short message also once this process waits for them at its exit.
+    fn send_others_at_exit(&self, head: &[u8; LENGTH], note: &[MaybeUninit<u8>]) {
+        self.others()
+            .for_each(|other| self.processes.send_at_exit(other, head, note));
     }
 
     /// The process that was excluded, by what another one has told.
@@ -213,17 +220,24 @@ impl Session {
 
     /// Tells all processes that this one exits, and waits until all of them do: MPI would wait for them too, and leave
     /// what they send unread. They meet by a call of MPI itself, so that it does not matter who believes whom; but one
-    /// that is not believed waits for what is not read of it until it hears so.
+    /// that is not believed waits for what is not read of it until it hears so. To those that
+    /// are not at their exit in time it says the same again: a body that is missing behind its letters was not sent.
     pub(super) fn say_bye(&self) {
         self.tell_excluded();
-        self.send_others(Kind::Bye, 0, &Writer::default());
-        let (begin, mut nap) = (Instant::now(), Nap::default());
+        let bye = Envelope::of_note(Kind::Bye, 0).bytes();
+        let say = || self.send_others_at_exit(&bye, &[]);
+        say();
+        let (begin, mut nap, mut says_again) = (Instant::now(), Nap::default(), true);
         // What one that does not read it was sent may never leave.
         let waited = |to| !self.membership.is_dropped(to) || begin.elapsed() < PATIENCE;
         let hear: &mut Deliver<'_> = &mut |from, letter, body| {
             self.hear_at_exit(from, letter, body.as_ref());
         };
         while !self.processes.all_exit(&waited) && self.poll(true, hear).is_ok() {
+            if says_again && begin.elapsed() > PATIENCE {
+                says_again = false;
+                say();
+            }
             nap.pass();
         }
     }
