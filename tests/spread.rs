@@ -270,6 +270,11 @@ fn a_panic_before_the_exit_of_its_process_is_told() {
 }
 
 #[test]
+fn a_process_whose_rank_sends_until_its_end_exits() {
+    everywhere("exits_while_a_rank_sends", &[(2, 2), (3, 2)]);
+}
+
+#[test]
 fn the_next_world_of_another_thread_takes_nothing_of_one_that_ends() {
     everywhere(
         "another_thread_opens_the_next_world",

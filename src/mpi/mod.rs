@@ -156,6 +156,13 @@ impl Processes {
         state.with(|traffic| traffic.send_always(to, head, contents, None));
     }
 
+    /// Says to all of `others`, by this head, that this process exits: nothing is sent after that but what they may need to
+    /// come to their exit.
+    pub(crate) fn say_exit(&self, others: impl Iterator<Item = usize>, head: &[u8; HEAD]) {
+        let mut state = self.state.lock();
+        state.with(|traffic| traffic.say_exit(others, head));
+    }
+
     /// Sends what `next` gives, short messages with their receivers, if no other thread is inside MPI: for callers that
     /// may not wait for one.
     pub(crate) fn try_send(&self, next: &mut dyn FnMut() -> Option<(usize, [u8; HEAD])>) {

@@ -74,6 +74,8 @@ pub(super) struct Traffic {
     /// Buffers of letters and of bodies that have left.
     spare_letters: Vec<Sending>,
     spare_bodies: Vec<Sending>,
+    /// Whether the process has said that it exits.
+    exits: bool,
     /// The barrier at the exit, once it has begun.
     exit: Option<Barrier>,
 }
@@ -105,6 +107,7 @@ impl Traffic {
             unread: vec![false; processes],
             spare_letters: Vec::new(),
             spare_bodies: Vec::new(),
+            exits: false,
             exit: None,
         })
     }
@@ -118,8 +121,8 @@ impl Traffic {
         }))
     }
 
-    /// Sends a letter and, if there is one, its body: nothing once all that was sent has left and the barrier at the exit
-    /// has begun, since MPI would wait for it without a receiver.
+    /// Sends a letter and, if there is one, its body: nothing once the process has said that it exits. For the others its
+    /// ranks have ended then, and what they send would never have left, or MPI would wait for it without a receiver.
     pub(super) fn send(
         &mut self,
         to: usize,
@@ -127,13 +130,23 @@ impl Traffic {
         contents: &[MaybeUninit<u8>],
         body: Option<Body>,
     ) -> Result<(), String> {
-        match self.exit {
-            None => self.send_always(to, head, contents, body),
-            Some(_) => Ok(()),
+        match self.exits {
+            false => self.send_always(to, head, contents, body),
+            true => Ok(()),
         }
     }
 
-    /// The same, also after that: for a letter without which its receiver might not come to the barrier.
+    /// Sends a letter that says to all of `others` that this process exits, after all else.
+    pub(super) fn say_exit(
+        &mut self,
+        mut others: impl Iterator<Item = usize>,
+        head: &[u8; HEAD],
+    ) -> Result<(), String> {
+        self.exits = true;
+        others.try_for_each(|to| self.send_always(to, head, &[], None))
+    }
+
+    /// The same as [`send`](Self::send), also after that: for a letter without which its receiver might not come to the barrier.
     pub(super) fn send_always(
         &mut self,
         to: usize,

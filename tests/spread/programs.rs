@@ -37,6 +37,7 @@ pub const PROGRAMS: &[Program] = &[
     ("panics", panics),
     ("exits", exits),
     ("stays_away", stays_away),
+    ("exits_while_a_rank_sends", ends::exits_while_a_rank_sends),
     ("exits_after_a_verdict", ends::exits_after_a_verdict),
     (
         "another_thread_opens_the_next_world",

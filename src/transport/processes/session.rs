@@ -1,7 +1,6 @@
 //! The processes of this program, from the first world that is spread over them until the process exits.
 
 use std::collections::VecDeque;
-use std::mem::MaybeUninit;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -11,7 +10,7 @@ use parking_lot::Mutex;
 
 use super::membership::Membership;
 use super::notes::{Hello, Reader, Writer};
-use super::wire::{Envelope, Kind, LENGTH};
+use super::wire::{Envelope, Kind};
 use crate::mpi::{Deliver, Launched, Message, Processes};
 
 /// The state of this process among the others, kept until it exits.
@@ -201,15 +200,10 @@ impl Session {
         for process in self.membership.take_news() {
             let mut note = Writer::default();
             note.number(process);
-            let head = Envelope::of_note(Kind::Excluded, 0).bytes();
-            self.send_others_at_exit(&head, &note.bytes());
+            let (head, note) = (Envelope::of_note(Kind::Excluded, 0).bytes(), note.bytes());
+            self.others()
+                .for_each(|other| self.processes.send_at_exit(other, &head, &note));
         }
-    }
-
-    /// Sends the others a short message also once this process waits for them at its exit.
-    fn send_others_at_exit(&self, head: &[u8; LENGTH], note: &[MaybeUninit<u8>]) {
-        self.others()
-            .for_each(|other| self.processes.send_at_exit(other, head, note));
     }
 
     /// The process that was excluded, by what another one has told.
@@ -225,7 +219,7 @@ impl Session {
     pub(super) fn say_bye(&self) {
         self.tell_excluded();
         let bye = Envelope::of_note(Kind::Bye, 0).bytes();
-        let say = || self.send_others_at_exit(&bye, &[]);
+        let say = || self.processes.say_exit(self.others(), &bye);
         say();
         let (begin, mut nap, mut says_again) = (Instant::now(), Nap::default(), true);
         // What one that does not read it was sent may never leave.
