@@ -75,7 +75,7 @@ impl Far {
             // Not held: this process may wait for what the excluded one has told others.
             Kind::Excluded => {
                 let note = body.as_ref().map_or(contents, Message::bytes);
-                self.exclude(fabric, self.session.excluded_in(note).unwrap_or(from));
+                self.exclude(fabric, self.session.excluded_in(from, note));
             }
             Kind::Bye => {
                 self.session.membership.leave(from);

@@ -206,10 +206,11 @@ impl Session {
         }
     }
 
-    /// The process that was excluded, by what another one has told.
-    pub(super) fn excluded_in(&self, note: &[u8]) -> Option<usize> {
+    /// The process that is to be excluded by what another one has told: that one itself, if it cannot be read.
+    pub(super) fn excluded_in(&self, from: usize, note: &[u8]) -> usize {
         let process = Reader::of(note, 0).number();
-        process.filter(|process| *process < self.processes.count)
+        let there = process.filter(|process| *process < self.processes.count);
+        there.unwrap_or(from)
     }
 
     /// Tells all processes that this one exits, and waits until all of them do: MPI would wait for them too, and leave
@@ -244,8 +245,7 @@ impl Session {
         let excluded = match Envelope::open(letter) {
             None => from,
             Some((envelope, contents)) if envelope.kind == Kind::Excluded => {
-                let note = body.map_or(contents, Message::bytes);
-                self.excluded_in(note).unwrap_or(from)
+                self.excluded_in(from, body.map_or(contents, Message::bytes))
             }
             Some(_) => return,
         };
@@ -281,10 +281,8 @@ impl Session {
                 is_read
             }
             Kind::Excluded => {
-                let process = self.excluded_in(note());
-                process
-                    .map(|process| self.membership.exclude(process))
-                    .is_some()
+                self.membership.exclude(self.excluded_in(from, note()));
+                true
             }
             Kind::Bye => {
                 self.membership.leave(from);
