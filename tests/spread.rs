@@ -286,6 +286,11 @@ fn a_panic_before_the_exit_of_its_process_is_told() {
 }
 
 #[test]
+fn a_process_whose_rank_sends_until_its_end_exits() {
+    everywhere("exits_while_a_rank_sends", &[(2, 2), (3, 2)]);
+}
+
+#[test]
 fn the_next_world_of_another_thread_takes_nothing_of_one_that_ends() {
     everywhere(
         "another_thread_opens_the_next_world",
@@ -362,6 +367,17 @@ const NO_LETTER: corrupt::Spoiled = corrupt::Spoiled {
 #[test]
 fn a_process_that_exits_while_another_one_reads_nothing_of_it_does_not_hang() {
     spoiled("exits_unread", &[(2, 1), (2, 2), (3, 1)], NO_LETTER);
+}
+
+#[test]
+fn a_process_that_exits_without_a_body_that_it_has_promised_is_excluded() {
+    let goodbye = corrupt::Spoiled {
+        kind: 6,
+        at: 48,
+        value: 1 << 20,
+        ..NO_LETTER
+    };
+    spoiled("exits_without_a_body", &[(2, 1), (2, 2), (3, 1)], goodbye);
 }
 
 #[test]

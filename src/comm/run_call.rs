@@ -218,7 +218,7 @@ impl Comm {
             return Err(self.refusal(&described, refused));
         }
         let algorithm = choose(&shape);
-        match Plan::new(algorithm, shape) {
+        match Plan::new(algorithm, shape, self.rank()).map(Plan::for_later) {
             Err(refused) => Err(self.refusal(&described, refused)),
             Ok(plan) => Ok(self.core.kept.put(Kept {
                 ask,
@@ -290,7 +290,7 @@ impl Comm {
             self.check_call(&shape, ask, with)
         });
         let described = self.describe_call(ask, &shape, with, (named, false));
-        let plan = checked.and_then(|()| Plan::new(choose(&shape), shape));
+        let plan = checked.and_then(|()| Plan::new(choose(&shape), shape, self.rank()));
         (described, plan)
     }
 
@@ -463,8 +463,8 @@ impl InCall<'_> {
     /// The paths that are compiled once for all types of elements and operators.
     #[inline(never)]
     pub(super) fn go_by_elements(&self, plan: &Plan, operands: &mut Operands<'_>) -> Result<()> {
-        match &plan.schedule {
-            Some(schedule) => self.execute_by_elements(&**schedule, operands),
+        match &plan.steps {
+            Some(steps) => self.execute_steps(steps, operands),
             None => self.run_direct(plan, operands),
         }
     }

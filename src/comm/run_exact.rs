@@ -210,7 +210,7 @@ impl InCall<'_> {
         for begin in (0..n.max(1)).step_by(step) {
             let piece = begin..n.min(begin + step);
             let blocks = Blocks::even(piece.len(), shape.ranks());
-            let plan = Plan::by_steps(algorithm, shape.clone().with_blocks(blocks))?;
+            let plan = Plan::by_steps(algorithm, shape.clone().with_blocks(blocks), self.rank())?;
             let (input, output) = (&input[part(input.len(), &piece)], {
                 let part = part(output.len(), &piece);
                 &mut output[part]

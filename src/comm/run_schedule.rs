@@ -7,8 +7,9 @@ use super::Comm;
 use crate::Rank;
 use crate::check::{Goal, check};
 use crate::engine::call::{InCall, elements};
+use crate::engine::resolved::Steps;
 use crate::error::{Error, Result, Site};
-use crate::execute::{Buffers, execute};
+use crate::execute::{Buffers, execute, execute_steps};
 use crate::op::elements::{Elements, ElementsMut};
 use crate::op::folds::{FoldsOf, Operands};
 use crate::op::{Element, Operator};
@@ -240,5 +241,15 @@ impl InCall<'_> {
                 let buffers = Buffers::new(operands, rooms, scratch);
                 execute(schedule, self.rank(), self, buffers, folds)
             })
+    }
+
+    /// Runs the steps of a plan.
+    pub(super) fn execute_steps(&self, steps: &Steps, operands: &mut Operands<'_>) -> Result<()> {
+        let folds = operands.folds;
+        let rooms = &self.comm.core.workspace;
+        rooms.with(operands.input.info(), |rooms| {
+            let buffers = Buffers::new(operands, rooms, steps.scratch());
+            execute_steps(steps, self, buffers, folds)
+        })
     }
 }

@@ -213,35 +213,33 @@ pub(crate) struct Plan {
     pub path: CallPath,
     /// This rank's messages in the schedule, if the ranks access each other's vectors; computed when they first do.
     pub messages: OnceCell<Messages>,
-    /// The schedule of a blocking call by steps.
-    pub schedule: Option<Box<dyn Schedule>>,
-    /// The steps of a started call.
+    /// The steps of a call by steps.
     pub steps: Option<Steps>,
 }
 
 impl Plan {
-    /// The plan of a call by an algorithm.
+    /// The plan of a call of rank `me` by an algorithm.
     ///
     /// # Errors
     ///
     /// If the algorithm refuses the call.
-    pub(crate) fn new(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
+    pub(crate) fn new(algorithm: Algorithm, shape: Shape, me: Rank) -> Result<Plan> {
         let path = CallPath::of(algorithm, &shape);
         match path {
-            CallPath::Steps(algorithm) => Plan::by_steps(algorithm, shape),
+            CallPath::Steps(algorithm) => Plan::by_steps(algorithm, shape, me),
             _ => Ok(Plan::of(path, shape)),
         }
     }
 
-    /// The plan of a call that executes the schedule of the algorithm.
+    /// The plan of a call of rank `me` that executes the schedule of the algorithm.
     ///
     /// # Errors
     ///
     /// If the algorithm refuses the call.
-    pub(crate) fn by_steps(algorithm: Algorithm, shape: Shape) -> Result<Plan> {
+    pub(crate) fn by_steps(algorithm: Algorithm, shape: Shape, me: Rank) -> Result<Plan> {
         let schedule = scheduled(algorithm, &shape)?;
         Ok(Plan {
-            schedule: Some(schedule),
+            steps: Some(Steps::of(schedule, me)),
             ..Plan::of(CallPath::Steps(algorithm), shape)
         })
     }
@@ -252,11 +250,15 @@ impl Plan {
     ///
     /// If the algorithm refuses the call.
     pub(crate) fn started(algorithm: Algorithm, shape: Shape, me: Rank) -> Result<Plan> {
-        let schedule = scheduled(algorithm, &shape)?;
-        Ok(Plan {
-            steps: Some(Steps::known(schedule, me)),
-            ..Plan::of(CallPath::Steps(algorithm), shape)
-        })
+        Plan::by_steps(algorithm, shape, me).map(Plan::for_later)
+    }
+
+    /// The same plan for a call that may be made again: its steps are looked up then.
+    pub(crate) fn for_later(self) -> Plan {
+        Plan {
+            steps: self.steps.map(Steps::known),
+            ..self
+        }
     }
 
     fn of(path: CallPath, shape: Shape) -> Plan {
@@ -264,7 +266,6 @@ impl Plan {
             shape,
             path,
             messages: OnceCell::new(),
-            schedule: None,
             steps: None,
         }
     }

@@ -1,5 +1,5 @@
-//! The steps of a started call: those of its rank, computed once if they are few, so that a call that is made again
-//! looks them up.
+//! The steps of a call: those of its rank, computed once if they are few, so that a call that is made again looks them
+//! up.
 
 use std::rc::Rc;
 
@@ -25,13 +25,21 @@ pub(crate) struct ActiveSteps {
 }
 
 impl Steps {
-    /// The steps of rank `me`, computed now if they are few.
-    pub(super) fn known(schedule: Box<dyn Schedule>, me: Rank) -> Steps {
+    /// The steps of rank `me`, computed when they are asked for.
+    pub(super) fn of(schedule: Box<dyn Schedule>, me: Rank) -> Steps {
+        Steps::Of(Rc::from(schedule), me)
+    }
+
+    /// The same steps, computed now if they are few.
+    pub(super) fn known(self) -> Steps {
+        let Steps::Of(schedule, me) = self else {
+            return self;
+        };
         let mut steps = Vec::new();
         let mut next = schedule.next_active(me, None);
         while let Some(step) = next {
             if steps.len() == FEW {
-                return Steps::Of(Rc::from(schedule), me);
+                return Steps::Of(schedule, me);
             }
             steps.push(schedule.step(me, step));
             next = schedule.next_active(me, Some(step));

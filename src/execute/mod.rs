@@ -33,6 +33,7 @@ pub(crate) use started::Started;
 use crate::Rank;
 use crate::engine::call::InCall;
 use crate::engine::combine::wrong;
+use crate::engine::resolved::Steps;
 use crate::error::{Error, Result};
 use crate::op::folds::Folds;
 use crate::schedule::Schedule;
@@ -56,6 +57,27 @@ pub(crate) fn execute(
         if next.is_some_and(|later| later <= step) {
             return Err(goes_back(step));
         }
+    }
+    buffers.bring_home();
+    Ok(())
+}
+
+/// Runs the steps of a plan.
+///
+/// # Errors
+///
+/// As [`execute`].
+pub(crate) fn execute_steps(
+    steps: &Steps,
+    link: &InCall<'_>,
+    mut buffers: Buffers<'_, '_>,
+    folds: &dyn Folds,
+) -> Result<()> {
+    let mut next = steps.next(None);
+    while let Some(number) = next {
+        let step = *steps.step(number, &mut None);
+        buffers.run(link, step, folds)?;
+        next = steps.next(Some(number));
     }
     buffers.bring_home();
     Ok(())

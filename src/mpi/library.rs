@@ -6,27 +6,24 @@
 //!   which the callee reads the low half, see [`abi`](super::abi).
 //! - All calls but the first and the last are made through `&mut Library`, and there is one in a process: MPI is never
 //!   in two threads at once.
-//! - Memory that MPI reads or writes until a request is complete belongs to [`Sending`] and [`Receiving`], which do not
-//!   free it before.
+//! - Memory that MPI reads or writes until a request is complete belongs to [`Sending`], [`Receiving`] and
+//!   [`Standing`], which neither free nor show it before.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
 
+use super::Message;
 use super::abi::{self, Abi, Status};
 use super::launcher::Launched;
-use super::{Bytes, Message};
+use super::loaded::Loaded;
+use super::requests::{Receiving, Sending, Standing};
 
 unsafe extern "C" {
-    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
-    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
-    fn dlerror() -> *const c_char;
     fn atexit(function: extern "C" fn()) -> c_int;
 }
 
-/// Of Linux. The plug-ins of Open MPI look for its symbols among the global ones.
-const NOW_AND_GLOBAL: c_int = 0x102;
 /// The longest part in which a message is sent: MPI counts bytes by an `int`.
 const PART: usize = 1 << 30;
 /// The longest text of an error, in any library.
@@ -44,8 +41,8 @@ macro_rules! functions {
             /// # Safety
             ///
             /// `library` is an MPI library.
-            unsafe fn of(library: *mut c_void) -> Result<Functions, String> {
-                $(let $name = symbol(library, $symbol)
+            unsafe fn of(library: Loaded) -> Result<Functions, String> {
+                $(let $name = library.symbol($symbol)
                     .ok_or_else(|| format!("it has no {}", $symbol.to_string_lossy()))?;)*
                 // SAFETY: in an MPI library the function of this name has these arguments.
                 unsafe {
@@ -69,8 +66,12 @@ functions! {
     isend = c"MPI_Isend" (*const c_void, c_int, usize, c_int, c_int, usize, *mut usize);
     test = c"MPI_Test" (*mut usize, *mut c_int, *mut Status);
     irecv = c"MPI_Irecv" (*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize);
+    recv_init = c"MPI_Recv_init" (*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize);
+    start = c"MPI_Start" (*mut usize);
+    request_free = c"MPI_Request_free" (*mut usize);
     ibarrier = c"MPI_Ibarrier" (usize, *mut usize);
     cancel = c"MPI_Cancel" (*mut usize);
+    test_cancelled = c"MPI_Test_cancelled" (*const Status, *mut c_int);
     wait = c"MPI_Wait" (*mut usize, *mut Status);
     get_count = c"MPI_Get_count" (*const Status, usize, *mut c_int);
     error_class = c"MPI_Error_class" (c_int, *mut c_int);
@@ -84,24 +85,6 @@ pub(super) struct Library {
     abi: Abi,
     /// The communicator of all messages.
     mail: usize,
-}
-
-/// A message on its way to another process.
-#[derive(Default)]
-pub(super) struct Sending {
-    pub bytes: Bytes,
-    /// The requests of its parts that are not complete.
-    open: Vec<usize>,
-}
-
-/// A message on its way from another process, or one that may come.
-pub(super) struct Receiving {
-    /// The sender, once it is known.
-    pub source: usize,
-    memory: Message,
-    written: usize,
-    /// The requests of its parts that are not complete, and the fewest bytes of each.
-    open: Vec<(usize, usize)>,
 }
 
 /// Whether a message has arrived.
@@ -136,12 +119,7 @@ impl Library {
     }
 
     fn open(name: &str) -> Result<Library, String> {
-        let path = CString::new(name).map_err(|_| format!("{name:?} is no path"))?;
-        // SAFETY: a string that ends with a zero.
-        let library = unsafe { dlopen(path.as_ptr(), NOW_AND_GLOBAL) };
-        if library.is_null() {
-            return Err(why());
-        }
+        let library = Loaded::open(name)?;
         // SAFETY: a library that was named as one of MPI, with all functions that are asked for.
         let functions = unsafe { Functions::of(library) };
         let functions = functions.map_err(|why| format!("{name} is no MPI library: {why}"))?;
@@ -198,19 +176,84 @@ impl Library {
     }
 
     /// Ends the use of MPI. Nothing arrives in these receives any more.
-    pub(super) fn finalize(&mut self, receives: &mut [Receiving]) {
+    pub(super) fn finalize(&mut self, receives: &mut [Standing]) {
         let functions = self.functions;
-        for (request, _) in receives.iter_mut().flat_map(|one| &mut one.open) {
+        for Standing {
+            request, is_posted, ..
+        } in receives
+        {
             let mut status = Status::default();
-            // SAFETY: a receive that is not complete, and room for any status.
+            // SAFETY: a receive, which is waited for only while it is posted, and room for any status.
             unsafe {
-                (functions.cancel)(request);
-                (functions.wait)(request, &mut status);
+                if *is_posted {
+                    (functions.cancel)(request);
+                    (functions.wait)(request, &mut status);
+                }
+                (functions.request_free)(request);
             }
+            *is_posted = false;
         }
-        receives.iter_mut().for_each(|one| one.open.clear());
         // SAFETY: MPI is initialized, and nothing else of it is called after this.
         let _ = unsafe { (functions.finalize)() };
+    }
+
+    /// A receive of at most `length` bytes from any process, which is not posted.
+    pub(super) fn standing(&mut self, length: usize, tag: i32) -> Result<Standing, String> {
+        let mut memory = Message::room(length);
+        let (abi, bytes, mut request) = (self.abi, length.min(PART) as c_int, 0);
+        // SAFETY: there is room for these bytes, which stays where it is, and is not touched while the receive is posted,
+        // see `Standing`.
+        let code = unsafe {
+            let (place, any) = (memory.first().cast(), abi.any_source);
+            (self.functions.recv_init)(place, bytes, abi.byte, any, tag, self.mail, &mut request)
+        };
+        self.check(code)?;
+        Ok(Standing {
+            source: 0,
+            memory,
+            request,
+            is_posted: false,
+        })
+    }
+
+    /// Posts a receive that is not posted.
+    pub(super) fn post(&mut self, standing: &mut Standing) -> Result<(), String> {
+        assert!(!standing.is_posted, "a receive is posted once");
+        standing.is_posted = true;
+        // SAFETY: a receive that is not posted, as just checked.
+        self.check(unsafe { (self.functions.start)(&mut standing.request) })
+    }
+
+    /// Whether a message has arrived by a receive that is posted, which it is not after that.
+    #[inline]
+    pub(super) fn has_come(&mut self, standing: &mut Standing) -> Result<Arrival, String> {
+        let (code, done) = self.test(&mut standing.request);
+        match done {
+            None if code == 0 => Ok(Arrival::No),
+            done => self.take_in(standing, code, done),
+        }
+    }
+
+    /// The same once the test has returned anything but that nothing has arrived.
+    fn take_in(
+        &self,
+        standing: &mut Standing,
+        code: c_int,
+        done: Option<Status>,
+    ) -> Result<Arrival, String> {
+        if code != 0 && self.class_of(code) == self.abi.truncated {
+            return Ok(Arrival::OtherLength);
+        }
+        self.check(code)?;
+        let Some(status) = done else {
+            return Ok(Arrival::No);
+        };
+        let written = self.count(&status)?;
+        standing.source = status[self.abi.source] as usize;
+        standing.is_posted = false;
+        // SAFETY: MPI has written as many bytes from the first on.
+        unsafe { standing.memory.has(written) };
+        Ok(Arrival::Yes)
     }
 
     /// Starts to send the bytes of a message that is not on its way. Returns whether they have left already.
@@ -253,34 +296,27 @@ impl Library {
         Ok(true)
     }
 
-    /// Starts to receive `length` bytes from a process, or at most as many from any, into memory that is not in use.
+    /// Starts to receive `length` bytes from a process into memory that is not in use.
     pub(super) fn receive(
         &mut self,
         receiving: &mut Receiving,
-        from: Option<usize>,
+        from: usize,
         (length, tag): (usize, i32),
     ) -> Result<(), String> {
         assert!(receiving.open.is_empty() && length <= receiving.memory.capacity());
-        assert!(
-            from.is_some() || length <= PART,
-            "the parts of a message have one sender"
-        );
-        let abi = self.abi;
-        let is_exact = from.is_some();
-        let from = from.map_or(abi.any_source, |from| from as c_int);
+        let (abi, from) = (self.abi, from as c_int);
         receiving.written = 0;
         for begin in (0..length).step_by(PART) {
-            let part = (length - begin).min(PART) as c_int;
-            let mut request = 0;
+            let part = (length - begin).min(PART);
+            let (bytes, mut request) = (part as c_int, 0);
             // SAFETY: there is room for these bytes, which stays where it is and is not touched until the request is
             // complete, see `Receiving`.
             let code = unsafe {
                 let place = receiving.memory.first().add(begin).cast();
-                (self.functions.irecv)(place, part, abi.byte, from, tag, self.mail, &mut request)
+                (self.functions.irecv)(place, bytes, abi.byte, from, tag, self.mail, &mut request)
             };
             // The first part is tested first.
-            let least = if is_exact { part as usize } else { 0 };
-            receiving.open.insert(0, (request, least));
+            receiving.open.insert(0, (request, part));
             self.check(code)?;
         }
         Ok(())
@@ -288,30 +324,55 @@ impl Library {
 
     /// Whether a message has arrived.
     pub(super) fn has_arrived(&mut self, receiving: &mut Receiving) -> Result<Arrival, String> {
-        let abi = self.abi;
-        while let Some((request, least)) = receiving.open.last_mut() {
+        while let Some((request, length)) = receiving.open.last_mut() {
             let (code, done) = self.test(request);
-            if code != 0 && self.class_of(code) == abi.truncated {
+            if code != 0 && self.class_of(code) == self.abi.truncated {
                 return Ok(Arrival::OtherLength);
             }
             self.check(code)?;
             let Some(status) = done else {
                 return Ok(Arrival::No);
             };
-            let least = *least;
+            let length = *length;
             receiving.open.pop();
-            let mut count = 0;
-            // SAFETY: the status of a receive, and room for a number.
-            self.check(unsafe { (self.functions.get_count)(&status, abi.byte, &mut count) })?;
-            receiving.source = status[abi.source] as usize;
-            receiving.written += count as usize;
-            if (count as usize) < least {
+            if receiving.is_recalled && self.is_cancelled(&status)? {
+                return Ok(Arrival::OtherLength);
+            }
+            let count = self.count(&status)?;
+            receiving.written += count;
+            if count < length {
                 return Ok(Arrival::OtherLength);
             }
         }
-        // SAFETY: there is one part, or each is full, as just checked: MPI has written as many bytes from the first on.
+        // SAFETY: each part is full, as just checked: MPI has written as many bytes from the first on.
         unsafe { receiving.memory.has(receiving.written) };
         Ok(Arrival::Yes)
+    }
+
+    /// Recalls a receive: unless MPI has found its message, it will be one of [another length](Arrival::OtherLength).
+    pub(super) fn recall(&mut self, receiving: &mut Receiving) -> Result<(), String> {
+        receiving.is_recalled = true;
+        for (request, _) in &mut receiving.open {
+            // SAFETY: a receive that is not complete. It is tested until it is, as before.
+            self.check(unsafe { (self.functions.cancel)(request) })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a receive that is complete was cancelled.
+    fn is_cancelled(&self, status: &Status) -> Result<bool, String> {
+        let mut flag = 0;
+        // SAFETY: the status of a receive, and room for a flag.
+        self.check(unsafe { (self.functions.test_cancelled)(status, &mut flag) })?;
+        Ok(flag != 0)
+    }
+
+    /// The number of bytes that a receive has written.
+    fn count(&self, status: &Status) -> Result<usize, String> {
+        let mut count = 0;
+        // SAFETY: the status of a receive, and room for a number.
+        self.check(unsafe { (self.functions.get_count)(status, self.abi.byte, &mut count) })?;
+        Ok(count as usize)
     }
 
     /// Begins a barrier of all processes.
@@ -355,74 +416,25 @@ impl Library {
         if said == 0 { class } else { code }
     }
 
+    #[inline]
     fn check(&self, code: c_int) -> Result<(), String> {
-        if code == 0 {
-            return Ok(());
+        match code {
+            0 => Ok(()),
+            _ => Err(self.text_of(code)),
         }
+    }
+
+    #[cold]
+    fn text_of(&self, code: c_int) -> String {
         let (mut text, mut length) = (vec![0u8; ERROR_TEXT], 0);
         // SAFETY: room for the longest text; valid as soon as the library is loaded.
         let said =
             unsafe { (self.functions.error_string)(code, text.as_mut_ptr().cast(), &mut length) };
         text.truncate(if said == 0 { length as usize } else { 0 });
-        Err(format!(
+        format!(
             "MPI failed with error {code}: {}",
             String::from_utf8_lossy(&text)
-        ))
-    }
-}
-
-impl Receiving {
-    /// Room for a message of at most `length` bytes.
-    pub(super) fn room(length: usize) -> Receiving {
-        Receiving::into(Message::room(length))
-    }
-
-    /// The same for a length that another process has named; `None` if there is no memory for it.
-    pub(super) fn room_for(length: usize) -> Option<Receiving> {
-        Message::room_for(length).map(Receiving::into)
-    }
-
-    fn into(memory: Message) -> Receiving {
-        Receiving {
-            source: 0,
-            memory,
-            written: 0,
-            open: Vec::new(),
-        }
-    }
-
-    /// The bytes that have arrived.
-    pub(super) fn bytes(&self) -> &[u8] {
-        assert!(
-            self.open.is_empty(),
-            "a message is read once it has arrived"
-        );
-        self.memory.bytes()
-    }
-
-    /// The message, which has arrived.
-    pub(super) fn message(mut self) -> Message {
-        assert!(
-            self.open.is_empty(),
-            "a message is read once it has arrived"
-        );
-        mem::replace(&mut self.memory, Message::room(0))
-    }
-}
-
-impl Drop for Sending {
-    fn drop(&mut self) {
-        if !self.open.is_empty() {
-            mem::forget(mem::take(&mut self.bytes));
-        }
-    }
-}
-
-impl Drop for Receiving {
-    fn drop(&mut self) {
-        if !self.open.is_empty() {
-            mem::forget(mem::replace(&mut self.memory, Message::room(0)));
-        }
+        )
     }
 }
 
@@ -432,14 +444,14 @@ impl Drop for Receiving {
 /// # Safety
 ///
 /// It is an MPI library.
-unsafe fn abi_of(library: *mut c_void) -> Result<Abi, String> {
+unsafe fn abi_of(library: Loaded) -> Result<Abi, String> {
     // SAFETY: the caller's promise.
     match unsafe { standard_version(library) } {
         Some(1) => return Ok(abi::STANDARD),
         None | Some(..=0) => {}
         Some(other) => return Err(format!("has version {other} of the standard ABI, not 1")),
     }
-    let address = |name| symbol(library, name).map(|address| address as usize);
+    let address = |name| library.symbol(name).map(|address| address as usize);
     let open_mpi = || {
         let world = address(c"ompi_mpi_comm_world")?;
         let byte = address(c"ompi_mpi_byte")?;
@@ -454,30 +466,11 @@ unsafe fn abi_of(library: *mut c_void) -> Result<Abi, String> {
 /// # Safety
 ///
 /// It is an MPI library.
-unsafe fn standard_version(library: *mut c_void) -> Option<c_int> {
+unsafe fn standard_version(library: Loaded) -> Option<c_int> {
     type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
-    let found = symbol(library, c"MPI_Abi_get_version")?;
+    let found = library.symbol(c"MPI_Abi_get_version")?;
     let (mut major, mut minor) = (-1, -1);
     // SAFETY: in an MPI library the function of this name has these arguments, and may be called before MPI is initialized.
     let said = unsafe { mem::transmute::<*mut c_void, Version>(found)(&mut major, &mut minor) };
     (said == 0).then_some(major)
-}
-
-fn symbol(library: *mut c_void, name: &CStr) -> Option<*mut c_void> {
-    // SAFETY: a library that is open, and a string that ends with a zero.
-    let found = unsafe { dlsym(library, name.as_ptr()) };
-    (!found.is_null()).then_some(found)
-}
-
-/// Why the last library could not be opened.
-fn why() -> String {
-    // SAFETY: it returns null or a string, which is copied at once.
-    let text = unsafe { dlerror() };
-    match text.is_null() {
-        true => "it cannot be opened".into(),
-        // SAFETY: as above.
-        false => unsafe { CStr::from_ptr(text) }
-            .to_string_lossy()
-            .into_owned(),
-    }
 }

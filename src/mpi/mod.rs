@@ -2,8 +2,8 @@
 //!
 //! - `launcher`: which MPI has started this process, by its environment
 //! - `abi`: the constants in which the binary interfaces of MPI libraries differ
-//! - `library`: the functions of a library that is found when the program runs
-//! - `message`: the memory of a message that arrives
+//! - `library`: the functions of a library that is found when the program runs; `loaded`: how it is loaded
+//! - `requests`: what it reads and writes meanwhile; `message`: the memory of a message that arrives
 //! - `traffic`: what is on its way: letters, and the bodies of those that are long
 //!
 //! MPI is initialized with `MPI_THREAD_SERIALIZED`: every call is made under one lock, and none of them waits for another
@@ -12,7 +12,9 @@
 mod abi;
 mod launcher;
 mod library;
+mod loaded;
 mod message;
+mod requests;
 mod traffic;
 
 use std::mem::MaybeUninit;
@@ -64,6 +66,17 @@ impl State {
                 self.traffic = Err(failed);
                 None
             }
+        }
+    }
+}
+
+impl State {
+    /// The failure, the first time.
+    #[cold]
+    fn report(&mut self) -> Result<(), String> {
+        match &self.traffic {
+            Err(error) if !std::mem::replace(&mut self.is_reported, true) => Err(error.clone()),
+            _ => Ok(()),
         }
     }
 }
@@ -144,6 +157,13 @@ impl Processes {
         state.with(|traffic| traffic.send_always(to, head, contents, None));
     }
 
+    /// Says to all of `others`, by this head, that this process exits: nothing is sent after that but what they may need to
+    /// come to their exit.
+    pub(crate) fn say_exit(&self, others: impl Iterator<Item = usize>, head: &[u8; HEAD]) {
+        let mut state = self.state.lock();
+        state.with(|traffic| traffic.say_exit(others, head));
+    }
+
     /// Sends what `next` gives, short messages with their receivers, if no other thread is inside MPI: for callers that
     /// may not wait for one.
     pub(crate) fn try_send(&self, next: &mut dyn FnMut() -> Option<(usize, [u8; HEAD])>) {
@@ -164,7 +184,6 @@ impl Processes {
         let Some(mut state) = self.state.try_lock() else {
             return Ok(());
         };
-        state.with(|traffic| traffic.poll(all, deliver));
         #[cfg(test)]
         while let Some((from, letter)) = state.arriving.pop_front() {
             deliver(from, &letter, None);
@@ -172,14 +191,14 @@ impl Processes {
                 break;
             }
         }
-        match &state.traffic {
-            Err(error) if !state.is_reported => {
-                let error = error.clone();
-                state.is_reported = true;
-                Err(error)
-            }
-            _ => Ok(()),
-        }
+        let polled = match &mut state.traffic {
+            Ok(traffic) => traffic.poll(all, deliver),
+            Err(_) => return state.report(),
+        };
+        polled.or_else(|failed| {
+            state.traffic = Err(failed);
+            state.report()
+        })
     }
 
     /// Whether all that was sent has left, to the processes that are `waited` for.

@@ -11,13 +11,17 @@
 //! tells whether the next letter is there, and MPI writes it where it is read. Letters of one process arrive in the order
 //! in which they were sent, and so do bodies; a letter whose body has not arrived holds up those behind it.
 //!
-//! A letter that is none, or whose body is longer or shorter than it says, is delivered as an empty one: nothing that its
-//! sender has sent besides is read.
+//! A letter that is none, or whose body is longer or shorter than it says, or was never sent, is delivered as an empty
+//! one: nothing that its sender has sent besides is read. MPI finds the messages of one process in the order in which
+//! they were sent, so a body that it has not found when a later letter has arrived was not sent before that. Its receive
+//! is then recalled, which does nothing to one whose message MPI has found, and may still be writing.
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
-use super::library::{Arrival, Barrier, Library, Receiving, Sending};
+use super::library::{Arrival, Barrier, Library};
+use super::requests::{Receiving, Sending, Standing};
 use super::{Deliver, HEAD, Message};
 
 /// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
@@ -32,6 +36,8 @@ const BODIES: i32 = 1;
 const AT_ONCE: usize = 64;
 /// Number of buffers that are kept for the next letters and bodies, and the bytes of the longest body among them.
 const SPARES: usize = 8;
+/// For how long a body is not recalled.
+const PATIENCE: Duration = Duration::from_secs(1);
 const LONGEST_SPARE: usize = 1 << 24;
 
 /// Whether a message with so many bytes of contents is one letter.
@@ -57,7 +63,7 @@ pub(super) struct Traffic {
     /// What has not left, with its receivers.
     outgoing: VecDeque<(usize, Sending)>,
     /// The receives for letters; the next letter arrives at `next`, and the one before has been read if `is_read`.
-    letters: Vec<Receiving>,
+    letters: Vec<Standing>,
     next: usize,
     is_read: bool,
     /// The letters of each process that wait for a body, theirs or that of one before them, and how many there are.
@@ -68,6 +74,8 @@ pub(super) struct Traffic {
     /// Buffers of letters and of bodies that have left.
     spare_letters: Vec<Sending>,
     spare_bodies: Vec<Sending>,
+    /// Whether the process has said that it exits.
+    exits: bool,
     /// The barrier at the exit, once it has begun.
     exit: Option<Barrier>,
 }
@@ -81,9 +89,12 @@ struct Waiting {
 impl Traffic {
     /// Between this process and the others of `processes`.
     pub(super) fn new(mut library: Library, processes: usize) -> Result<Traffic, String> {
-        let mut letters: Vec<Receiving> = (0..RECEIVES).map(|_| Receiving::room(LETTER)).collect();
+        let mut letters = Vec::new();
+        for _ in 0..RECEIVES {
+            letters.push(library.standing(LETTER, LETTERS)?);
+        }
         for letter in &mut letters {
-            library.receive(letter, None, (LETTER, LETTERS))?;
+            library.post(letter)?;
         }
         Ok(Traffic {
             library,
@@ -96,6 +107,7 @@ impl Traffic {
             unread: vec![false; processes],
             spare_letters: Vec::new(),
             spare_bodies: Vec::new(),
+            exits: false,
             exit: None,
         })
     }
@@ -109,8 +121,8 @@ impl Traffic {
         }))
     }
 
-    /// Sends a letter and, if there is one, its body: nothing once all that was sent has left and the barrier at the exit
-    /// has begun, since MPI would wait for it without a receiver.
+    /// Sends a letter and, if there is one, its body: nothing once the process has said that it exits. For the others its
+    /// ranks have ended then, and what they send would never have left, or MPI would wait for it without a receiver.
     pub(super) fn send(
         &mut self,
         to: usize,
@@ -118,13 +130,23 @@ impl Traffic {
         contents: &[MaybeUninit<u8>],
         body: Option<Body>,
     ) -> Result<(), String> {
-        match self.exit {
-            None => self.send_always(to, head, contents, body),
-            Some(_) => Ok(()),
+        match self.exits {
+            false => self.send_always(to, head, contents, body),
+            true => Ok(()),
         }
     }
 
-    /// The same, also after that: for a letter without which its receiver might not come to the barrier.
+    /// Sends a letter that says to all of `others` that this process exits, after all else.
+    pub(super) fn say_exit(
+        &mut self,
+        mut others: impl Iterator<Item = usize>,
+        head: &[u8; HEAD],
+    ) -> Result<(), String> {
+        self.exits = true;
+        others.try_for_each(|to| self.send_always(to, head, &[], None))
+    }
+
+    /// The same as [`send`](Self::send), also after that: for a letter without which its receiver might not come to the barrier.
     pub(super) fn send_always(
         &mut self,
         to: usize,
@@ -136,6 +158,7 @@ impl Traffic {
         let mut letter = self.spare_letters.pop().unwrap_or_default();
         let bytes = &mut letter.bytes;
         bytes.clear();
+        bytes.reserve(HEAD + contents.len() + LENGTH);
         bytes.extend(head.iter().copied().map(MaybeUninit::new));
         bytes.extend_from_slice(contents);
         bytes.extend((length as u64).to_le_bytes().map(MaybeUninit::new));
@@ -169,10 +192,14 @@ impl Traffic {
     /// Takes in what has arrived, of letters one, or `all`. The receive of a letter is posted again by the next poll: a
     /// rank that waits for the letter need not wait for that.
     pub(super) fn poll(&mut self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
-        self.test_outgoing()?;
+        if !self.outgoing.is_empty() {
+            self.test_outgoing()?;
+        }
         for _ in 0..if all { AT_ONCE } else { 1 } {
-            self.post_again()?;
-            match self.library.has_arrived(&mut self.letters[self.next])? {
+            if std::mem::take(&mut self.is_read) {
+                self.post_again()?;
+            }
+            match self.library.has_come(&mut self.letters[self.next])? {
                 Arrival::Yes => {}
                 Arrival::No => break,
                 Arrival::OtherLength => return Err("a letter is longer than any".into()),
@@ -189,11 +216,8 @@ impl Traffic {
 
     /// Posts the receive again whose letter was read.
     fn post_again(&mut self) -> Result<(), String> {
-        if !std::mem::take(&mut self.is_read) {
-            return Ok(());
-        }
         let read = &mut self.letters[(self.next + RECEIVES - 1) % RECEIVES];
-        self.library.receive(read, None, (LETTER, LETTERS))
+        self.library.post(read)
     }
 
     /// Delivers the letter that has arrived, or lets it wait.
@@ -221,8 +245,7 @@ impl Traffic {
                 self.read_no_more(from, deliver);
                 return Ok(());
             };
-            self.library
-                .receive(&mut room, Some(from), (length, BODIES))?;
+            self.library.receive(&mut room, from, (length, BODIES))?;
             self.bodies += 1;
             body = Some(room);
         }
@@ -246,7 +269,10 @@ impl Traffic {
                 if let Some(body) = &mut first.body {
                     match self.library.has_arrived(body)? {
                         Arrival::Yes => self.bodies -= 1,
-                        Arrival::No => break,
+                        Arrival::No => {
+                            self.recall_late(from)?;
+                            break;
+                        }
                         Arrival::OtherLength => {
                             self.read_no_more(from, deliver);
                             break;
@@ -259,6 +285,18 @@ impl Traffic {
             }
         }
         Ok(())
+    }
+
+    /// Recalls the body that is next from a process, once, if a later letter has arrived and has waited for long.
+    fn recall_late(&mut self, from: usize) -> Result<(), String> {
+        let waiting = &mut self.waiting[from];
+        let is_last = waiting.len() == 1;
+        match waiting.front_mut().and_then(|first| first.body.as_mut()) {
+            Some(body) if !is_last && !body.is_recalled && body.since.elapsed() > PATIENCE => {
+                self.library.recall(body)
+            }
+            _ => Ok(()),
+        }
     }
 
     fn test_outgoing(&mut self) -> Result<(), String> {

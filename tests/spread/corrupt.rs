@@ -42,6 +42,12 @@ pub fn letters() -> Vec<Spoiled> {
         value: 100,
         ..letter((1, 0, 48))
     });
+    // Of a letter without a body, which is never sent.
+    all.push(Spoiled {
+        bytes: 56,
+        value: 1 << 20,
+        ..letter((1, 0, 48))
+    });
     // Of a letter with a body, which is longer or shorter than that.
     all.extend([4000, 1 << 20].map(|value| Spoiled { value, ..LONG_MAIL }));
     all
@@ -100,6 +106,23 @@ pub fn excluded(ranks: usize) {
     let sound = *returned(&report);
     assert_eq!(report.culprit, Some(sound), "{report}");
     no_other_world(ranks);
+}
+
+/// The last process exits, and its goodbye promises a body that it never sends.
+pub fn exits_without_a_body(ranks: usize) {
+    world(ranks).run_each(|comm| {
+        comm.barrier()?;
+        let sound = sound(comm);
+        if comm.rank() == sound {
+            process::exit(0);
+        }
+        if comm.rank() == 0 {
+            let error = comm.recv::<u8>(sound, 9).unwrap_err();
+            assert_eq!(culprit(&error), Some(sound), "{error}");
+            assert!(error.to_string().contains("cannot be read"), "{error}");
+        }
+        Ok(())
+    });
 }
 
 /// The last process sends rank 0 what is no letter, then more than MPI buffers, and exits before it hears that the other

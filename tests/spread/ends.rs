@@ -33,6 +33,34 @@ pub fn exits_after_a_verdict(ranks: usize) {
     assert_eq!(run.unwrap_err().culprit(), Some(0));
 }
 
+/// The first process exits while its second rank sends one long message after the other, also when all processes have
+/// come to their exit.
+pub fn exits_while_a_rank_sends(ranks: usize) {
+    world(ranks).run_each(|comm| {
+        let receiver = comm.size() - 1;
+        comm.barrier()?;
+        match comm.rank() {
+            0 => {
+                comm.recv::<u8>(1, 0)?;
+                process::exit(0);
+            }
+            1 => {
+                comm.send(0, 0, &[1u8])?;
+                loop {
+                    _ = comm.send(receiver, 0, &vec![0u8; 1 << 16]);
+                    thread::yield_now();
+                }
+            }
+            me if me == receiver => {
+                let mut message = vec![0u8; 1 << 16];
+                while comm.recv_into(1, 0, &mut message).is_ok() {}
+            }
+            _ => {}
+        }
+        Ok(())
+    });
+}
+
 fn panicked(why: &Gone) {
     assert!(
         matches!(why, Gone::Panicked(text) if text.contains("boom")),

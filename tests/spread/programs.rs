@@ -37,6 +37,7 @@ pub const PROGRAMS: &[Program] = &[
     ("panics", panics),
     ("exits", exits),
     ("stays_away", stays_away),
+    ("exits_while_a_rank_sends", ends::exits_while_a_rank_sends),
     ("exits_after_a_verdict", ends::exits_after_a_verdict),
     (
         "another_thread_opens_the_next_world",
@@ -46,6 +47,7 @@ pub const PROGRAMS: &[Program] = &[
     ("excluded", corrupt::excluded),
     ("spoiled", corrupt::spoiled),
     ("exits_unread", corrupt::exits_unread),
+    ("exits_without_a_body", corrupt::exits_without_a_body),
     ("ends_unread", corrupt::ends_unread),
     ("traces", traces::traces),
     ("revoked", traces::revoked),

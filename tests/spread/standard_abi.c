@@ -13,9 +13,11 @@ int PMPI_Comm_dup(uintptr_t, uintptr_t *);
 int PMPI_Comm_set_errhandler(uintptr_t, uintptr_t);
 int PMPI_Isend(const void *, int, uintptr_t, int, int, uintptr_t, uintptr_t *);
 int PMPI_Irecv(void *, int, uintptr_t, int, int, uintptr_t, uintptr_t *);
+int PMPI_Recv_init(void *, int, uintptr_t, int, int, uintptr_t, uintptr_t *);
 int PMPI_Test(uintptr_t *, int *, void *);
 int PMPI_Wait(uintptr_t *, void *);
 int PMPI_Get_count(const void *, uintptr_t, int *);
+int PMPI_Test_cancelled(const void *, int *);
 int PMPI_Error_class(int, int *);
 
 /* There in Open MPI, whose handles are the addresses of its objects. */
@@ -53,7 +55,7 @@ static int source(int rank) {
     return rank == ANY_SOURCE && !is_open_mpi() ? -2 : rank;
 }
 
-/* The status is written as the standard says, with the number of bytes that were received. */
+/* The status is written as the standard says, with the number of bytes that were received and whether none were. */
 static void convert(const int *theirs, struct status *ours) {
     int first = is_open_mpi() ? 0 : 2;
     memset(ours, 0, sizeof *ours);
@@ -61,6 +63,7 @@ static void convert(const int *theirs, struct status *ours) {
     ours->tag = theirs[first + 1];
     ours->error = theirs[first + 2];
     PMPI_Get_count(theirs, type(BYTE), &ours->internal[0]);
+    PMPI_Test_cancelled(theirs, &ours->internal[1]);
 }
 
 int MPI_Abi_get_version(int *major, int *minor) {
@@ -100,6 +103,10 @@ int MPI_Irecv(void *bytes, int count, uintptr_t of, int from, int tag, uintptr_t
     return PMPI_Irecv(bytes, count, type(of), source(from), tag, comm(in), request);
 }
 
+int MPI_Recv_init(void *bytes, int count, uintptr_t of, int from, int tag, uintptr_t in, uintptr_t *request) {
+    return PMPI_Recv_init(bytes, count, type(of), source(from), tag, comm(in), request);
+}
+
 int MPI_Test(uintptr_t *request, int *done, struct status *status) {
     int theirs[16] = {0}, code = PMPI_Test(request, done, theirs);
     if (*done) convert(theirs, status);
@@ -115,6 +122,11 @@ int MPI_Wait(uintptr_t *request, struct status *status) {
 int MPI_Get_count(const struct status *status, uintptr_t of, int *count) {
     type(of);
     *count = status->internal[0];
+    return 0;
+}
+
+int MPI_Test_cancelled(const struct status *status, int *cancelled) {
+    *cancelled = status->internal[1];
     return 0;
 }
 

@@ -336,6 +336,21 @@ impl Fabric {
         self.control(&mut registry);
     }
 
+    /// Records that ranks of another process have ended, for these reasons, at once: all ranks that wait look again.
+    pub(crate) fn record_far_ends(
+        &self,
+        ends: impl IntoIterator<Item = (Rank, Gone, Option<Cause>)>,
+    ) {
+        let mut registry = self.open_registry();
+        for (rank, why, follows) in ends {
+            if registry.end(rank).is_none() {
+                registry.write_end(rank, why, None, follows);
+                self.endpoints[rank].sleeper.depart(self.run());
+            }
+        }
+        self.wake_if(&registry, |_| true);
+    }
+
     /// The error for a rank that has ended.
     pub(crate) fn gone(&self, rank: Rank) -> Error {
         let cause = self.open_registry().end(rank).map(|end| end.cause(rank));

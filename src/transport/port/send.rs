@@ -46,7 +46,7 @@ impl Port {
         if let Some(there) = self.send_by_fast_box(to, head, data, false) {
             return Ok((meanwhile()?, there));
         }
-        if !Packet::fits(data) {
+        if !Packet::fits(data) || self.fabric.is_far(to) {
             return self.send_long(to, head, data, meanwhile);
         }
         let there = self.post(to, Packet::eager(head, data), data.size());

@@ -30,10 +30,14 @@ impl Far {
             _ = fabric.conclude(self, None);
         }
         if let Err(error) = polled {
-            let why = Gone::Failed(format!("its process cannot be reached: {error}").into());
-            for rank in (0..self.ranks()).filter(|rank| !self.near.contains(rank)) {
-                self.end(fabric, rank, why.clone(), None);
-            }
+            let why = format!("its process cannot be reached: {error}");
+            let before = 0..self.near.start;
+            self.fail(
+                fabric,
+                before.chain(self.near.end..self.ranks()),
+                &why,
+                None,
+            );
             // Nothing is to be heard of them any more.
             let (me, processes) = self.process();
             let others = (0..processes).filter(|process| *process != me);
@@ -71,7 +75,7 @@ impl Far {
             // Not held: this process may wait for what the excluded one has told others.
             Kind::Excluded => {
                 let note = body.as_ref().map_or(contents, Message::bytes);
-                self.exclude(fabric, self.session.excluded_in(note).unwrap_or(from));
+                self.exclude(fabric, self.session.excluded_in(from, note));
             }
             Kind::Bye => {
                 self.session.membership.leave(from);
@@ -88,7 +92,7 @@ impl Far {
             }
             _ => {
                 if let Some(body) = self.held.hold(from, letter, body) {
-                    self.take(fabric, from, letter, body);
+                    self.take_opened(fabric, from, (&envelope, letter), (contents, body));
                 }
             }
         }
@@ -158,10 +162,24 @@ impl Far {
 
     /// The ranks of a process have failed, those that are not the cause because of it.
     fn fails(&self, fabric: Option<&Fabric>, process: usize, why: &str, cause: Option<&Cause>) {
-        for rank in self.ranks_of(process) {
-            let follows = cause.filter(|cause| cause.culprit() != Some(rank));
-            self.end(fabric, rank, Gone::Failed(why.into()), follows.cloned());
+        self.fail(fabric, self.ranks_of(process), why, cause);
+    }
+
+    /// The same of these far ranks.
+    fn fail(
+        &self,
+        fabric: Option<&Fabric>,
+        ranks: impl Iterator<Item = Rank> + Clone,
+        why: &str,
+        cause: Option<&Cause>,
+    ) {
+        if let Some(fabric) = fabric {
+            let why = Gone::Failed(why.into());
+            let follows = |rank| cause.filter(|cause| cause.culprit() != Some(rank));
+            let end = |rank| (rank, why.clone(), follows(rank).cloned());
+            fabric.record_far_ends(ranks.clone().map(end));
         }
+        ranks.for_each(|rank| self.has_ended(rank));
     }
 
     /// Hears what a process says that is not counted.
@@ -192,9 +210,19 @@ impl Far {
         letter: &[u8],
         body: Option<Message>,
     ) {
-        let Some((envelope, contents)) = Envelope::open(letter) else {
-            return;
-        };
+        if let Some((envelope, contents)) = Envelope::open(letter) {
+            self.take_opened(fabric, from, (&envelope, letter), (contents, body));
+        }
+    }
+
+    /// The same of a letter with this envelope.
+    fn take_opened(
+        &self,
+        fabric: Option<&Fabric>,
+        from: usize,
+        (envelope, letter): (&Envelope, &[u8]),
+        (contents, body): Contents<'_>,
+    ) {
         let note = || body.as_ref().map_or(contents, Message::bytes);
         match envelope.kind {
             Kind::Bye => return self.leaves(fabric, from),
@@ -203,7 +231,7 @@ impl Far {
             Kind::Broken => self.take_broken(fabric, from, note()),
             Kind::Received(number) => self.take_received(fabric, from, number),
             Kind::Revoked(number) => self.take_revoked(from, number),
-            _ => self.deliver(fabric, from, &envelope, (contents, body)),
+            _ => self.deliver(fabric, from, envelope, (contents, body)),
         }
         self.has_received(from);
     }
@@ -281,13 +309,6 @@ impl Far {
     /// The ranks of a process that exits have ended.
     fn leaves(&self, fabric: Option<&Fabric>, process: usize) {
         self.fails(fabric, process, "its process has exited", None);
-    }
-
-    fn end(&self, fabric: Option<&Fabric>, rank: Rank, why: Gone, follows: Option<Cause>) {
-        if let Some(fabric) = fabric {
-            fabric.record_end(rank, why, None, follows);
-        }
-        self.has_ended(rank);
     }
 }
 

@@ -57,11 +57,17 @@ impl Membership {
         is_new
     }
 
+    /// Whether the others are to be told of an exclusion.
+    #[inline]
+    pub(super) fn has_news(&self) -> bool {
+        // Relaxed: as in `exclude`.
+        self.has_news.load(Ordering::Relaxed)
+    }
+
     /// The exclusions of which the others are to be told now.
     pub(super) fn take_news(&self) -> Vec<usize> {
         // Relaxed: as in `exclude`.
-        match self.has_news.load(Ordering::Relaxed) && self.has_news.swap(false, Ordering::Relaxed)
-        {
+        match self.has_news.swap(false, Ordering::Relaxed) {
             true => std::mem::take(&mut *self.untold.lock()),
             false => Vec::new(),
         }

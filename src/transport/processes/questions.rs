@@ -56,8 +56,8 @@ impl Questions {
 
     /// The questions that were asked here, to be answered.
     pub(super) fn take(&self) -> Vec<(usize, u32)> {
-        // Relaxed: whoever took a question in sees it.
-        match self.open.swap(false, Ordering::Relaxed) {
+        // Relaxed: whoever took a question in sees it. A look that finds none writes nothing.
+        match self.open.load(Ordering::Relaxed) && self.open.swap(false, Ordering::Relaxed) {
             true => std::mem::take(&mut *self.asked.lock()),
             false => Vec::new(),
         }

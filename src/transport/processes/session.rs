@@ -45,7 +45,8 @@ static SESSION: OnceLock<Result<Session, String>> = OnceLock::new();
 pub(super) const SHORT: Duration = Duration::from_micros(50);
 pub(super) const LONG: Duration = Duration::from_millis(1);
 
-/// For how long messages to processes that do not believe this one are waited for at the exit.
+/// For how long messages to processes that do not believe this one are waited for at the exit, and after which time the
+/// goodbye is said again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Called by the C library when the process exits, whatever has happened in it before.
@@ -188,7 +189,9 @@ impl Session {
     /// Takes in what has arrived, and tells the others which processes were excluded by that.
     pub(super) fn poll(&self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
         let polled = self.processes.poll(all, deliver);
-        self.tell_excluded();
+        if self.membership.has_news() {
+            self.tell_excluded();
+        }
         polled
     }
 
@@ -203,25 +206,33 @@ impl Session {
         }
     }
 
-    /// The process that was excluded, by what another one has told.
-    pub(super) fn excluded_in(&self, note: &[u8]) -> Option<usize> {
+    /// The process that is to be excluded by what another one has told: that one itself, if it cannot be read.
+    pub(super) fn excluded_in(&self, from: usize, note: &[u8]) -> usize {
         let process = Reader::of(note, 0).number();
-        process.filter(|process| *process < self.processes.count)
+        let there = process.filter(|process| *process < self.processes.count);
+        there.unwrap_or(from)
     }
 
     /// Tells all processes that this one exits, and waits until all of them do: MPI would wait for them too, and leave
     /// what they send unread. They meet by a call of MPI itself, so that it does not matter who believes whom; but one
-    /// that is not believed waits for what is not read of it until it hears so.
+    /// that is not believed waits for what is not read of it until it hears so. To those that
+    /// are not at their exit in time it says the same again: a body that is missing behind its letters was not sent.
     pub(super) fn say_bye(&self) {
         self.tell_excluded();
-        self.send_others(Kind::Bye, 0, &Writer::default());
-        let (begin, mut nap) = (Instant::now(), Nap::default());
+        let bye = Envelope::of_note(Kind::Bye, 0).bytes();
+        let say = || self.processes.say_exit(self.others(), &bye);
+        say();
+        let (begin, mut nap, mut says_again) = (Instant::now(), Nap::default(), true);
         // What one that does not read it was sent may never leave.
         let waited = |to| !self.membership.is_dropped(to) || begin.elapsed() < PATIENCE;
         let hear: &mut Deliver<'_> = &mut |from, letter, body| {
             self.hear_at_exit(from, letter, body.as_ref());
         };
         while !self.processes.all_exit(&waited) && self.poll(true, hear).is_ok() {
+            if says_again && begin.elapsed() > PATIENCE {
+                says_again = false;
+                say();
+            }
             nap.pass();
         }
     }
@@ -234,8 +245,7 @@ impl Session {
         let excluded = match Envelope::open(letter) {
             None => from,
             Some((envelope, contents)) if envelope.kind == Kind::Excluded => {
-                let note = body.map_or(contents, Message::bytes);
-                self.excluded_in(note).unwrap_or(from)
+                self.excluded_in(from, body.map_or(contents, Message::bytes))
             }
             Some(_) => return,
         };
@@ -271,10 +281,8 @@ impl Session {
                 is_read
             }
             Kind::Excluded => {
-                let process = self.excluded_in(note());
-                process
-                    .map(|process| self.membership.exclude(process))
-                    .is_some()
+                self.membership.exclude(self.excluded_in(from, note()));
+                true
             }
             Kind::Bye => {
                 self.membership.leave(from);

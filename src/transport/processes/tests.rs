@@ -276,6 +276,31 @@ fn a_process_that_another_one_has_excluded_has_failed() {
     exits(&far, &fabric, 1);
 }
 
+/// So many that a look at all of them for each would take minutes.
+#[test]
+fn all_ranks_of_a_process_fail_together() {
+    let many = 1 << 16;
+    let there = Hello {
+        ranks: many,
+        ..hello()
+    };
+    for (letter, why) in [
+        (vec![0; 7], "cannot be read"),
+        (letter(Kind::Bye, &Writer::default()), "has exited"),
+    ] {
+        let far = Arc::new(Far::new(session(), 1, &[hello(), there.clone()]));
+        let fabric = Fabric::spread(far.clone(), Settings::default());
+        far.arrived(Some(&fabric), THERE, &letter, None);
+        for rank in [2, 3, many, many + 1] {
+            let end = end_of(&fabric, rank).unwrap();
+            assert!(end.contains(why), "{rank}: {end}");
+        }
+        assert!((2..many + 2).all(|rank| far.is_ended(rank)));
+        let registry = fabric.open_registry();
+        assert!((2..many + 2).all(|rank| registry.end(rank).is_some()));
+    }
+}
+
 /// The process is not waited for when the world is over.
 fn exits(far: &Far, fabric: &Fabric, process: usize) {
     let bye = letter(Kind::Bye, &Writer::default());

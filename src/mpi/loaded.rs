@@ -1,0 +1,55 @@
+//! A shared library that is loaded when the program runs, and stays loaded.
+//!
+//! # Why this is sound
+//!
+//! A [`Loaded`] holds what `dlopen` has returned, which is never closed, so its symbols stay where they are. What a symbol
+//! is, its user has to know.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+
+unsafe extern "C" {
+    fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
+    fn dlsym(library: *mut c_void, name: *const c_char) -> *mut c_void;
+    fn dlerror() -> *const c_char;
+}
+
+/// Of Linux. The plug-ins of Open MPI look for its symbols among the global ones.
+const NOW_AND_GLOBAL: c_int = 0x102;
+
+/// A library that is open.
+#[derive(Clone, Copy)]
+pub(super) struct Loaded(*mut c_void);
+
+impl Loaded {
+    /// Loads the library with this name or path. The initializers of the library run.
+    pub(super) fn open(name: &str) -> Result<Loaded, String> {
+        let path = CString::new(name).map_err(|_| format!("{name:?} is no path"))?;
+        // SAFETY: a string that ends with a zero.
+        let library = unsafe { dlopen(path.as_ptr(), NOW_AND_GLOBAL) };
+        match library.is_null() {
+            true => Err(why()),
+            false => Ok(Loaded(library)),
+        }
+    }
+
+    /// The address of a symbol of the library or of those that it depends on.
+    pub(super) fn symbol(self, name: &CStr) -> Option<*mut c_void> {
+        // SAFETY: a library that is open, and a string that ends with a zero.
+        let found = unsafe { dlsym(self.0, name.as_ptr()) };
+        (!found.is_null()).then_some(found)
+    }
+}
+
+/// Why the last library could not be opened.
+fn why() -> String {
+    // SAFETY: it returns null or a string, which is copied at once.
+    let text = unsafe { dlerror() };
+    match text.is_null() {
+        true => "it cannot be opened".into(),
+        // SAFETY: as above.
+        false => unsafe { CStr::from_ptr(text) }
+            .to_string_lossy()
+            .into_owned(),
+    }
+}

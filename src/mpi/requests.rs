@@ -1,0 +1,89 @@
+//! What MPI reads or writes until its requests are complete, with its memory, which is neither freed nor shown before.
+
+use std::mem;
+use std::time::Instant;
+
+use super::{Bytes, Message};
+
+/// A message on its way to another process.
+#[derive(Default)]
+pub(super) struct Sending {
+    pub bytes: Bytes,
+    /// The requests of its parts that are not complete.
+    pub open: Vec<usize>,
+}
+
+/// A message on its way from another process.
+pub(super) struct Receiving {
+    pub memory: Message,
+    pub written: usize,
+    /// When it was posted, and whether it was recalled since.
+    pub since: Instant,
+    pub is_recalled: bool,
+    /// The requests of its parts that are not complete, and the bytes of each.
+    pub open: Vec<(usize, usize)>,
+}
+
+/// A receive of messages from any process, which is posted again and again.
+pub(super) struct Standing {
+    /// The sender of the message that has arrived.
+    pub source: usize,
+    pub memory: Message,
+    pub request: usize,
+    /// Whether MPI may still write into the memory.
+    pub is_posted: bool,
+}
+
+impl Receiving {
+    /// Room for a message whose length another process has named; `None` if there is no memory for it.
+    pub(super) fn room_for(length: usize) -> Option<Receiving> {
+        Some(Receiving {
+            memory: Message::room_for(length)?,
+            written: 0,
+            since: Instant::now(),
+            is_recalled: false,
+            open: Vec::new(),
+        })
+    }
+
+    /// The message, which has arrived.
+    pub(super) fn message(mut self) -> Message {
+        assert!(
+            self.open.is_empty(),
+            "a message is read once it has arrived"
+        );
+        mem::replace(&mut self.memory, Message::room(0))
+    }
+}
+
+impl Standing {
+    /// The bytes that have arrived.
+    pub(super) fn bytes(&self) -> &[u8] {
+        assert!(!self.is_posted, "a message is read once it has arrived");
+        self.memory.bytes()
+    }
+}
+
+impl Drop for Sending {
+    fn drop(&mut self) {
+        if !self.open.is_empty() {
+            mem::forget(mem::take(&mut self.bytes));
+        }
+    }
+}
+
+impl Drop for Receiving {
+    fn drop(&mut self) {
+        if !self.open.is_empty() {
+            mem::forget(mem::replace(&mut self.memory, Message::room(0)));
+        }
+    }
+}
+
+impl Drop for Standing {
+    fn drop(&mut self) {
+        if self.is_posted {
+            mem::forget(mem::replace(&mut self.memory, Message::room(0)));
+        }
+    }
+}
