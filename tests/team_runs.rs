@@ -5,6 +5,8 @@
 mod callers;
 mod channels;
 mod common;
+#[path = "team_runs/endings.rs"]
+mod endings;
 #[path = "team_runs/pinned_callers.rs"]
 mod pinned_callers;
 

@@ -4,7 +4,7 @@
 //! process for CPU numbers of 1024 or more (libc's `CPU_SET` panics where it cannot unwind), and it lets a thread leave
 //! the mask that `taskset` gave the process.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::error::Error;
 use std::fmt;
 use std::marker::PhantomData;
@@ -74,13 +74,12 @@ fn verify(cpu: usize, mask: Vec<usize>) -> Result<(), PinError> {
 
 /// While this value lives, the thread that made it is pinned to a CPU. Afterwards it may run where it might before.
 ///
-/// Returned by [`Team::pin_caller`](crate::Team::pin_caller). Of several values, drop the last one first.
+/// Returned by [`Team::pin_caller`](crate::Team::pin_caller). Of several values of a thread, the one that was made last
+/// decides.
 #[derive(Debug)]
 #[must_use = "the thread is pinned only while this value lives"]
 pub struct PinnedCaller {
-    before: Mask,
-    /// The CPU to which an earlier value has pinned the thread.
-    outer: Option<usize>,
+    number: u64,
     /// The value stays on its thread.
     _here: PhantomData<*const ()>,
 }
@@ -88,36 +87,80 @@ pub struct PinnedCaller {
 thread_local! {
     /// The CPU to which a [`PinnedCaller`] has pinned this thread.
     static PINNED_TO: Cell<Option<usize>> = const { Cell::new(None) };
+    static PINS: RefCell<Pins> = const { RefCell::new(Pins::NONE) };
+}
+
+/// The values of a thread that live.
+struct Pins {
+    /// Where the thread might run before there were any.
+    before: Option<Mask>,
+    /// The number of each, and its CPU, in the order in which they were made.
+    open: Vec<(u64, usize)>,
+    made: u64,
 }
 
 /// Whether a [`PinnedCaller`] has pinned the calling thread to this CPU, and it is there: another mask may have been set
 /// since.
 #[inline]
 pub(crate) fn is_pinned_to(cpu: usize) -> bool {
-    let pinned = PINNED_TO.try_with(Cell::get).ok().flatten();
+    let pinned = PINNED_TO.get();
     pinned == Some(cpu) && aside::cpu() == pinned
 }
 
 impl PinnedCaller {
     /// As [`pin`].
     pub(crate) fn new(cpu: usize, cpus: &Cpus) -> Result<PinnedCaller, PinError> {
-        // If the pin does not hold, it is taken back.
-        let pinned = PinnedCaller {
-            before: Mask::here().ok_or(PinError::Unsupported)?,
-            outer: PINNED_TO.get(),
+        let before = Mask::here().ok_or(PinError::Unsupported)?;
+        if let Err(refused) = pin(cpu, cpus) {
+            before.restore();
+            return Err(refused);
+        }
+        // A thread that ends may have lost them already.
+        let opened = PINS.try_with(|pins| pins.borrow_mut().open(before, cpu));
+        let number = opened.map_err(|_| PinError::Unsupported)?;
+        Ok(PinnedCaller {
+            number,
             _here: PhantomData,
-        };
-        pin(cpu, cpus)?;
-        PINNED_TO.set(Some(cpu));
-        Ok(pinned)
+        })
     }
 }
 
 impl Drop for PinnedCaller {
     fn drop(&mut self) {
-        // A thread that ends may have lost it already.
-        let _ = PINNED_TO.try_with(|cpu| cpu.set(self.outer));
-        self.before.restore();
+        // As above.
+        let _ = PINS.try_with(|pins| pins.borrow_mut().close(self.number));
+    }
+}
+
+impl Pins {
+    const NONE: Pins = Pins {
+        before: None,
+        open: Vec::new(),
+        made: 0,
+    };
+
+    /// The thread is pinned to a CPU. Returns the number of the new value.
+    fn open(&mut self, before: Mask, cpu: usize) -> u64 {
+        self.before.get_or_insert(before);
+        self.made += 1;
+        self.open.push((self.made, cpu));
+        PINNED_TO.set(Some(cpu));
+        self.made
+    }
+
+    /// The value with this number is dropped: if it was the last one, the thread goes where the one before it says.
+    fn close(&mut self, number: u64) {
+        let was_last = self.open.last().is_some_and(|(last, _)| *last == number);
+        self.open.retain(|(one, _)| *one != number);
+        if !was_last {
+            return;
+        }
+        let next = self.open.last().map(|(_, cpu)| *cpu);
+        PINNED_TO.set(next);
+        match next {
+            Some(id) => _ = core_affinity::set_for_current(CoreId { id }),
+            None => self.before.take().iter().for_each(Mask::restore),
+        }
     }
 }
 

@@ -17,6 +17,11 @@ impl Inside {
     }
 }
 
+/// Whether this thread can become a rank of a team: one that ends may have lost its list already.
+pub(super) fn can_be_inside() -> bool {
+    INSIDE.try_with(|_| ()).is_ok()
+}
+
 /// Whether this thread is a rank of the team whose worker pool lies there.
 pub(super) fn is_inside(pool: *const ()) -> bool {
     // A thread that has already lost the list is in no team.

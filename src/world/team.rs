@@ -91,7 +91,9 @@ impl Team {
     /// Pins the calling thread to the CPU of rank 0, so that it is rank 0 of the runs that it calls, until the returned
     /// value is dropped. Returns `None`, and does nothing, if the ranks are not pinned.
     ///
-    /// Threads that the calling thread starts meanwhile inherit the pin, and worlds that it starts see that CPU only.
+    /// The thread is then rank 0 of every team whose rank 0 has that CPU, unless a later value pins it elsewhere. Threads
+    /// that it starts meanwhile inherit the pin, and worlds that it starts see that CPU only. The team's own thread for
+    /// rank 0, if it did the last run, [lingers](Self::linger) there at first.
     ///
     /// # Errors
     ///

@@ -11,6 +11,7 @@ use parking_lot::{Mutex, MutexGuard};
 use super::World;
 use super::findings::Findings;
 use super::hand_over::HandOver;
+use super::inside::can_be_inside;
 use super::outcome::Outcomes;
 use super::pool::{Caller, Kept, Pool};
 use super::returned::{Continuation, Standing};
@@ -156,7 +157,7 @@ impl TeamThreads {
             let what = "a rank of a team may not run the same team";
             return Err(Refused::Usage(what.into()));
         }
-        if unwind::can_enter() {
+        if can_be_inside() && unwind::can_enter() {
             return Ok(run(team_run));
         }
         let mut result = None;

@@ -93,6 +93,31 @@ fn an_inner_pin_ends_before_an_outer_one() {
 }
 
 #[test]
+fn pins_may_end_in_any_order_and_leave_the_thread_where_it_was() {
+    let (team, other) = (bound(), World::new(1).bind(Bind::Compact).start().unwrap());
+    let (before, here) = (Cpus::here().mask, thread::current().id());
+    let Some(mut pinned) = pin(&team) else {
+        return;
+    };
+    // The new value is made before the old one is dropped.
+    for _ in 0..3 {
+        pinned = pin(&other).unwrap();
+        assert_eq!(first(&other).0, here);
+        pinned = pin(&team).unwrap_or(pinned);
+        assert_eq!(first(&team).0, here);
+    }
+    drop(pinned);
+    assert_eq!(Cpus::here().mask, before);
+    let mut several: Vec<_> = (0..4).filter_map(|_| pin(&team)).collect();
+    several.swap(0, 2);
+    drop(several.remove(1));
+    assert_eq!(first(&team).0, here);
+    drop(several);
+    assert_eq!(Cpus::here().mask, before);
+    assert_ne!(first(&team).0, here);
+}
+
+#[test]
 fn there_is_nothing_to_pin_in_a_team_that_is_not_bound() {
     let (team, before) = (World::new(2).start().unwrap(), Cpus::here().mask);
     assert!(matches!(team.pin_caller(), Ok(None)));
