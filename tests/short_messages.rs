@@ -11,7 +11,9 @@ use rankfold::{Comm, ErrorKind, Rank, Result, Source, Tag, World, WorldError};
 /// More messages than a rank sends by the mailbox before it looks for another path.
 const MANY: u32 = 40;
 /// Lengths in elements on both sides of every bound.
-const LENGTHS: [usize; 12] = [0, 1, 4, 5, 16, 36, 37, 128, 129, 500, 1024, 1025];
+const LENGTHS: [usize; 16] = [
+    0, 1, 4, 5, 16, 36, 37, 128, 129, 256, 257, 512, 513, 900, 1024, 1025,
+];
 
 /// Exchanges answers until rank `a` certainly sends to rank `b` by the fastest path, and the other way round.
 fn warm_up(comm: &Comm, a: Rank, b: Rank) -> Result<()> {

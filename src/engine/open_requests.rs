@@ -73,6 +73,9 @@ impl Core {
     /// Marks a request as ended.
     pub(crate) fn close(&self, state: &Rc<RequestState>) {
         state.over.set(true);
+        if matches!(state.direction, Direction::Receive { .. }) {
+            self.port.has_received();
+        }
         let (mut all, place) = (self.requests.borrow_mut(), state.place.get());
         if all.get(place).is_some_and(|it| Rc::ptr_eq(it, state)) {
             all.swap_remove(place);

@@ -13,13 +13,17 @@ pub(super) struct Piece([MaybeUninit<u8>; PIECE]);
 /// The strictest alignment that the elements of such a message may have.
 pub(in crate::transport) const PIECE: usize = 16;
 
+/// The longest message whose block is used again, in bytes.
+pub(in crate::transport) const LONGEST: usize = 8192;
+
 /// The sizes of blocks, in bytes. A longer message has a block of its own.
-const SIZES: [usize; 2] = [1024, 4096];
+const SIZES: [usize; 4] = [1024, 2048, 4096, LONGEST];
 /// Number of blocks of a size that a thread keeps: a window of messages.
 const KEPT: usize = 64;
 
 thread_local! {
-    static SPARE: RefCell<[Vec<Box<[Piece]>>; SIZES.len()]> = const { RefCell::new([Vec::new(), Vec::new()]) };
+    static SPARE: RefCell<[Vec<Box<[Piece]>>; SIZES.len()]> =
+        const { RefCell::new([const { Vec::new() }; SIZES.len()]) };
 }
 
 /// Memory for a message.
@@ -94,7 +98,7 @@ mod tests {
 
     #[test]
     fn a_block_has_room_for_its_message() {
-        for length in [0, 1, 33, 1024, 1025, 4096, 4097, 100_000] {
+        for length in [0, 1, 33, 1024, 1025, 2048, 4096, 4097, 8192, 8193, 100_000] {
             assert!(size_of_val(Block::of(length).pieces()) >= length);
         }
     }

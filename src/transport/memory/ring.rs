@@ -33,13 +33,13 @@ use crossbeam_utils::CachePadded;
 
 use crate::op::elements::{Elements, ElementsMut, Info, copy_bytes};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
-use crate::transport::memory::blocks::PIECE;
+use crate::transport::memory::blocks::{self, PIECE};
 use crate::transport::memory::bytes::{CACHE_LINE, copy_lines, prefetch, prefetch_to_write};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::{BODY_ALIGN, Body, EAGER_BYTES, Label, Packet};
 
 /// The longest message in bytes that is copied to an annex.
-pub(in crate::transport) const ANNEX: usize = 8192;
+pub(in crate::transport) const ANNEX: usize = blocks::LONGEST;
 /// Number of near annexes.
 const NEAR: usize = if cfg!(all(test, loom)) { 1 } else { 8 };
 /// A writer takes the lines of the cell that is this much further from its reader beforehand: the reader has left them.
@@ -82,7 +82,7 @@ struct Content<const BYTES: usize> {
 
 type Annex = Place<MaybeUninit<Elsewhere>>;
 
-/// The elements of a message that does not fit into its cell. One line longer than a page, so that the lines of
+/// The elements of a message that does not fit into its cell. One line longer than two pages, so that the lines of
 /// different ones are in different sets of a cache.
 #[repr(C, align(64))]
 struct Elsewhere([MaybeUninit<u8>; ANNEX + CACHE_LINE]);

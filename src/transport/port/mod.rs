@@ -47,7 +47,7 @@ pub(crate) struct Port {
     /// Whether everything kept here has gone back to the endpoint.
     pub(in crate::transport) has_left: Cell<bool>,
     pub(in crate::transport) fast_box: RefCell<Out>,
-    /// Whether the rank has sent since its last blocking receive: what it sends next is one of a row.
+    /// Whether the rank has sent since it last received: what it sends next is one of a row.
     row: Cell<bool>,
     pub(in crate::transport) parker: Parker,
     pub(crate) recorder: Recorder,
@@ -105,6 +105,7 @@ impl Port {
     #[inline]
     pub(crate) fn begin_again(&self, again: Reuse) {
         self.endpoint.begin_again(again.run, self.is_quiet());
+        self.row.set(false);
         self.run.set(again.run);
         self.recorder.begin_again(again.begin);
     }
@@ -227,6 +228,12 @@ impl Port {
     /// Whether the CPU quota is too small for all live ranks to run without interruption, though each has a CPU.
     pub(in crate::transport) fn is_rationed(&self) -> bool {
         Live::count() > self.fabric.settings.covered && !self.crowded()
+    }
+
+    /// The rank has received a message by a request.
+    #[inline]
+    pub(crate) fn has_received(&self) {
+        self.row.set(false);
     }
 
     /// Puts the first message that `want` accepts into `place`, if it has arrived already.
