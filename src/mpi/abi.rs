@@ -3,8 +3,10 @@
 //! All handles are kept as `usize`. Where a library has handles of 32 bits, they are the low half, which is what it reads
 //! of a register, and what it writes into a word of memory that was zero: on a little-endian machine.
 
-/// Room for any library's status, in words of 32 bits.
-pub(super) type Status = [i32; 16];
+/// Room for any library's status, in words of 32 bits. A library may write longer words there.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(C, align(16))]
+pub(super) struct Status(pub [i32; 16]);
 
 /// What differs.
 #[derive(Clone, Copy, Debug)]

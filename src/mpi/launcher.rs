@@ -11,6 +11,19 @@ pub(crate) struct Launched {
     pub(crate) processes: Option<usize>,
 }
 
+impl Launched {
+    /// Checks that a library knows of as many processes as were started.
+    pub(super) fn agrees(&self, count: usize, library: &str) -> Result<(), String> {
+        match self.processes {
+            Some(started) if started != count => Err(format!(
+                "the launcher has started {started} processes, and {library} knows of {count}: it belongs to another \
+                 MPI; RANKFOLD_MPI names the library"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
 /// The variable that names the library, or is `off`.
 const CHOICE: &str = "RANKFOLD_MPI";
 
@@ -60,6 +73,21 @@ mod tests {
         };
         let launched = launched_by(&variable)?;
         Some((launched.libraries[0].clone(), launched.processes))
+    }
+
+    #[test]
+    fn a_library_that_knows_of_another_number_of_processes_is_of_another_mpi() {
+        let launched = |processes| Launched {
+            libraries: Vec::new(),
+            processes,
+        };
+        assert_eq!(launched(Some(2)).agrees(2, "x.so"), Ok(()));
+        assert_eq!(launched(None).agrees(1, "x.so"), Ok(()));
+        let refused = launched(Some(2)).agrees(1, "x.so").unwrap_err();
+        assert!(
+            refused.contains("started 2 processes, and x.so knows of 1"),
+            "{refused}"
+        );
     }
 
     #[test]

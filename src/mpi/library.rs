@@ -83,6 +83,8 @@ pub(super) struct Library {
     pub name: String,
     functions: Functions,
     abi: Abi,
+    /// Whether this has initialized MPI.
+    is_initialized: bool,
     /// The communicator of all messages.
     mail: usize,
 }
@@ -128,6 +130,7 @@ impl Library {
         Ok(Library {
             functions,
             abi,
+            is_initialized: false,
             mail: 0,
             name: name.into(),
         })
@@ -135,31 +138,8 @@ impl Library {
 
     /// Initializes MPI. Returns the number of this process, and how many there are.
     pub(super) fn start(&mut self, last: extern "C" fn()) -> Result<(usize, usize), String> {
+        self.initialize(last)?;
         let functions = self.functions;
-        let (mut done, mut level) = (0, 0);
-        // SAFETY: the words are there; MPI accepts null for the arguments of the program.
-        unsafe {
-            self.check((functions.initialized)(&mut done))?;
-            if done != 0 {
-                return Err(
-                    "MPI was initialized by other code: rankfold must do that itself".into(),
-                );
-            }
-            let (none, nothing) = (ptr::null_mut(), ptr::null_mut());
-            self.check((functions.init_thread)(
-                none,
-                nothing,
-                self.abi.serialized,
-                &mut level,
-            ))?;
-            atexit(last);
-        }
-        if level < self.abi.serialized {
-            return Err(format!(
-                "{} does not allow calls from several threads",
-                self.name
-            ));
-        }
         let (mut me, mut count) = (0, 0);
         let (world, mut mail) = (self.abi.world, 0);
         // SAFETY: MPI is initialized, and the words are there; `mail` is zero before it is written.
@@ -175,8 +155,36 @@ impl Library {
         Ok((me as usize, count as usize))
     }
 
-    /// Ends the use of MPI. Nothing arrives in these receives any more.
+    fn initialize(&mut self, last: extern "C" fn()) -> Result<(), String> {
+        let (functions, needed) = (self.functions, self.abi.serialized);
+        let (mut done, mut level) = (0, 0);
+        let (none, nothing) = (ptr::null_mut(), ptr::null_mut());
+        // SAFETY: the words are there; MPI accepts null for the arguments of the program.
+        unsafe {
+            self.check((functions.initialized)(&mut done))?;
+            if done != 0 {
+                return Err(
+                    "MPI was initialized by other code: rankfold must do that itself".into(),
+                );
+            }
+            self.check((functions.init_thread)(none, nothing, needed, &mut level))?;
+            self.is_initialized = true;
+            atexit(last);
+        }
+        match level >= needed {
+            true => Ok(()),
+            false => Err(format!(
+                "{} does not allow calls from several threads",
+                self.name
+            )),
+        }
+    }
+
+    /// Ends the use of MPI, if it has begun. Nothing arrives in these receives any more.
     pub(super) fn finalize(&mut self, receives: &mut [Standing]) {
+        if !self.is_initialized {
+            return;
+        }
         let functions = self.functions;
         for Standing {
             request, is_posted, ..
@@ -249,7 +257,7 @@ impl Library {
             return Ok(Arrival::No);
         };
         let written = self.count(&status)?;
-        standing.source = status[self.abi.source] as usize;
+        standing.source = status.0[self.abi.source] as usize;
         standing.is_posted = false;
         // SAFETY: MPI has written as many bytes from the first on.
         unsafe { standing.memory.has(written) };

@@ -71,6 +71,16 @@ impl State {
 }
 
 impl State {
+    /// Sends what `next` gives, short messages with their receivers. Returns whether MPI has not failed.
+    fn send_each(&mut self, next: &mut dyn FnMut() -> Option<(usize, [u8; HEAD])>) -> bool {
+        while self.traffic.is_ok()
+            && let Some((to, head)) = next()
+        {
+            self.with(|traffic| traffic.send(to, &head, &[], None));
+        }
+        self.traffic.is_ok()
+    }
+
     /// The failure, the first time.
     #[cold]
     fn report(&mut self) -> Result<(), String> {
@@ -86,14 +96,13 @@ impl Processes {
     /// when the process exits.
     pub(crate) fn join(launched: &Launched, last: extern "C" fn()) -> Result<Processes, String> {
         let mut library = Library::find(launched)?;
-        let (me, count) = library.start(last)?;
-        if let Some(started) = launched.processes.filter(|started| *started != count) {
-            let name = &library.name;
-            return Err(format!(
-                "the launcher has started {started} processes, and {name} knows of {count}: it belongs to another MPI; \
-                 RANKFOLD_MPI names the library"
-            ));
-        }
+        let started = library.start(last);
+        let started = started.and_then(|(me, count)| {
+            launched.agrees(count, &library.name)?;
+            Ok((me, count))
+        });
+        // The launcher would end the job of a process that does not finalize MPI.
+        let (me, count) = started.inspect_err(|_| library.finalize(&mut []))?;
         let state = State {
             traffic: Ok(Traffic::new(library, count)?),
             is_reported: false,
@@ -165,16 +174,15 @@ impl Processes {
     }
 
     /// Sends what `next` gives, short messages with their receivers, if no other thread is inside MPI: for callers that
-    /// may not wait for one.
-    pub(crate) fn try_send(&self, next: &mut dyn FnMut() -> Option<(usize, [u8; HEAD])>) {
-        let Some(mut state) = self.state.try_lock() else {
-            return;
-        };
-        while state.traffic.is_ok()
-            && let Some((to, head)) = next()
-        {
-            state.with(|traffic| traffic.send(to, &head, &[], None));
-        }
+    /// may not wait for one. Returns whether it was inside MPI.
+    pub(crate) fn try_send(&self, next: &mut dyn FnMut() -> Option<(usize, [u8; HEAD])>) -> bool {
+        let state = self.state.try_lock();
+        state.is_some_and(|mut state| state.send_each(next))
+    }
+
+    /// The same once no other thread is inside MPI.
+    pub(crate) fn send_each(&self, next: &mut dyn FnMut() -> Option<(usize, [u8; HEAD])>) {
+        self.state.lock().send_each(next);
     }
 
     /// Takes in what has arrived, `all` of it or one message and what was held up, and hands each message to `deliver`,

@@ -49,6 +49,8 @@ pub(crate) struct Far {
     /// Communicators that not all near members have taken, and how many have not.
     adopted: Mutex<HashMap<u32, (Arc<CommShared>, usize)>>,
     pub(super) receipts: Mutex<Receipts>,
+    /// Held while it is told which messages were revoked.
+    pub(super) revoking: Mutex<()>,
     /// Number of receipts of which far senders were not told.
     pub(super) owed: AtomicUsize,
     /// Of all ranks: whether a near one has told its end, and whether a far one's end was heard of.
@@ -108,6 +110,7 @@ impl Far {
             broken: Mutex::default(),
             adopted: Mutex::default(),
             receipts: Mutex::default(),
+            revoking: Mutex::default(),
             owed: AtomicUsize::new(0),
             ended: (0..total).map(|_| AtomicBool::new(false)).collect(),
             left_early: (0..total).map(|_| AtomicBool::new(false)).collect(),
@@ -209,6 +212,8 @@ impl Far {
             deadlocks: std::mem::take(&mut *self.deadlocks.lock()),
             left: self.has_left_early(rank),
         };
+        // A sender that waits for a receipt of this rank must have it before it hears of the end.
+        self.tell_received_before();
         self.tell(Kind::End, self.others(), Writer::default().end(&end));
     }
 

@@ -306,7 +306,9 @@ impl Port {
     /// for a while at once where a long message is on its way, of which MPI moves a part with each look.
     pub(in crate::transport) fn nap(&self, naps: u32) -> Option<Instant> {
         let far = self.fabric.far.as_ref()?;
-        if naps < LOOKS && far.session.processes.is_busy() {
+        let is_busy = naps < LOOKS && far.session.processes.is_busy();
+        far.tell_received_later();
+        if is_busy {
             yield_now();
             return Some(Instant::now());
         }

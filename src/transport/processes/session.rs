@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::thread;
+use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
@@ -32,8 +32,9 @@ enum Stage {
     /// There is none.
     Over,
     Runs,
-    /// Its ranks have ended everywhere, and what was found is told: another process may open the next one already.
-    Ends,
+    /// Its ranks have ended everywhere, and what was found is told: another process may open the next one already. This
+    /// thread still has to drop what is left of it.
+    Ends(ThreadId),
 }
 
 /// A message of a world that this process has not opened yet: its sender, the letter and the body.
@@ -106,19 +107,19 @@ impl Session {
             let before = self.stage.lock().begin();
             match before {
                 Stage::Over => return Ok(()),
-                Stage::Runs => {
+                Stage::Ends(thread) if thread != thread::current().id() => nap.pass(),
+                Stage::Runs | Stage::Ends(_) => {
                     return Err(
                         "another world of this process is spread over the processes now".into(),
                     );
                 }
-                Stage::Ends => nap.pass(),
             }
         }
     }
 
     /// The open world is about to be over.
     pub(super) fn ends(&self) {
-        *self.stage.lock() = Stage::Ends;
+        *self.stage.lock() = Stage::Ends(thread::current().id());
     }
 
     /// The world is over; another one may be opened.

@@ -1,7 +1,8 @@
 //! Synchronous sends to ranks of other processes: how their [receipts](super::receipts) go back.
 //!
 //! A receipt is accepted by a rank that may hold the lock of the registry. So that rank does not wait for the lock of MPI:
-//! where it finds that taken, the thread that holds it tells of the receipt when it is done.
+//! where it finds that taken, the thread that holds it tells of the receipt when it is done. Before a rank's end is told,
+//! all receipts are.
 
 use std::sync::Arc;
 use std::sync::atomic::{Ordering, fence};
@@ -10,6 +11,7 @@ use super::far::Far;
 use super::notes::Writer;
 use super::wire::{Envelope, Kind};
 use crate::Rank;
+use crate::mpi::HEAD;
 use crate::transport::Fabric;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::receipt::Receipt;
@@ -43,16 +45,22 @@ impl Far {
     /// Tells other processes which of their messages were received. If another thread is inside MPI, that one does, once
     /// it is not. Waits for no lock that is held inside MPI: the registry may be open here.
     pub(super) fn tell_received(&self) {
-        // Pairs with the fence in `tell_received_later`: this thread finds the lock free, or the other one the receipt.
-        fence(Ordering::SeqCst);
-        self.session.processes.try_send(&mut || {
-            let (process, number) = self.receipts.lock().accepted()?;
-            // Relaxed: changed under the lock of MPI.
-            self.owed.fetch_sub(1, Ordering::Relaxed);
-            self.will_send(process);
-            let note = Envelope::of_note(Kind::Received(number), self.world);
-            Some((process, note.bytes()))
-        });
+        loop {
+            // Pairs with itself in another thread: this one finds the lock free, or the other one, after it was inside
+            // MPI, the receipt.
+            fence(Ordering::SeqCst);
+            if !self
+                .session
+                .processes
+                .try_send(&mut || self.next_received())
+            {
+                return;
+            }
+            fence(Ordering::SeqCst);
+            if !self.has_to_tell() {
+                return;
+            }
+        }
     }
 
     /// The same after this thread was inside MPI, for others that have found it there.
@@ -63,8 +71,29 @@ impl Far {
         }
     }
 
-    /// Tells other processes of the messages that near senders have revoked.
+    /// Tells all that was received, before what is sent next. Waits for a thread that is inside MPI: not where the
+    /// registry is open.
+    pub(super) fn tell_received_before(&self) {
+        // Relaxed: this rank has counted what it has received, or has it from the thread that has.
+        if self.owed.load(Ordering::Relaxed) > 0 {
+            let processes = &self.session.processes;
+            processes.send_each(&mut || self.next_received());
+        }
+    }
+
+    /// The next message that was received: the process of its sender, and the letter that says so. Inside MPI.
+    fn next_received(&self) -> Option<(usize, [u8; HEAD])> {
+        let (process, number) = self.receipts.lock().accepted()?;
+        // Relaxed: changed under the lock of MPI.
+        self.owed.fetch_sub(1, Ordering::Relaxed);
+        self.will_send(process);
+        let note = Envelope::of_note(Kind::Received(number), self.world);
+        Some((process, note.bytes()))
+    }
+
+    /// Tells other processes of the messages that near senders have revoked, before any of these senders goes on.
     pub(super) fn tell_revoked(&self) {
+        let _telling = self.revoking.lock();
         let revoked = self.receipts.lock().revoked();
         for (process, number) in revoked {
             self.tell(
