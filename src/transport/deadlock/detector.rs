@@ -337,6 +337,7 @@ impl Fabric {
     }
 
     /// Records that ranks of another process have ended, for these reasons, at once: all ranks that wait look again.
+    #[cfg(feature = "mpi")]
     pub(crate) fn record_far_ends(
         &self,
         ends: impl IntoIterator<Item = (Rank, Gone, Option<Cause>)>,
