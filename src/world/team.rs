@@ -7,10 +7,10 @@
 //!
 //! Unless a binding is requested, the caller's own thread is rank 0, like the master thread of an OpenMP team: it needs
 //! no wakeup, and does not compete with the ranks for a CPU. Where the ranks are bound, it is rank 0 while it has itself
-//! pinned to the CPU of rank 0; otherwise rank 0 is a thread like the others. A team is often run again soon, so a rank that is done
-//! spins for a moment for its next part before it sleeps, see [`pool`](super::pool). After a run that ended clean the
-//! next one continues in the same fabric, see [`fabric_reuse`](crate::transport::reuse::fabric_reuse), and each rank
-//! keeps its end of it.
+//! pinned to the CPU of rank 0; otherwise rank 0 is a thread like the others. A team is often run again soon, so a rank
+//! that is done spins for a moment for its next part before it sleeps, see [`pool`](super::pool). After a run that ended
+//! clean the next one continues in the same fabric, see [`fabric_reuse`](crate::transport::reuse::fabric_reuse), and each
+//! rank keeps its end of it.
 
 use std::fmt;
 use std::time::Duration;

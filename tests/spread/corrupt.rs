@@ -78,6 +78,13 @@ fn culprit(error: &Error) -> Option<Rank> {
     }
 }
 
+/// Receives nothing from a rank, as the process whose `first` rank is to blame has sent what cannot be read.
+fn hears_of_what_cannot_be_read(comm: &Comm, from: Rank, first: Rank) {
+    let error = comm.recv::<u8>(from, 9).unwrap_err();
+    assert_eq!(culprit(&error), Some(first), "{error}");
+    assert!(error.to_string().contains("cannot be read"), "{error}");
+}
+
 /// The last process sends rank 0 a message with a receiver that the world does not have. All ranks that need that
 /// process are told so, and so are its own; those of the others fall into a deadlock, which is found. In the end it sends
 /// more than MPI buffers to the process that does not believe it.
@@ -91,9 +98,7 @@ pub fn excluded(ranks: usize) {
         }
         if me == 0 || me >= sound {
             let other = if me == 0 { sound } else { 0 };
-            let error = comm.recv::<u8>(other, 9).unwrap_err();
-            assert_eq!(culprit(&error), Some(sound), "{error}");
-            assert!(error.to_string().contains("cannot be read"), "{error}");
+            hears_of_what_cannot_be_read(comm, other, sound);
         }
         if me < sound {
             let error = comm.recv::<u8>((me + 1) % sound, 3).unwrap_err();
@@ -117,9 +122,7 @@ pub fn exits_without_a_body(ranks: usize) {
             process::exit(0);
         }
         if comm.rank() == 0 {
-            let error = comm.recv::<u8>(sound, 9).unwrap_err();
-            assert_eq!(culprit(&error), Some(sound), "{error}");
-            assert!(error.to_string().contains("cannot be read"), "{error}");
+            hears_of_what_cannot_be_read(comm, sound, sound);
         }
         Ok(())
     });
@@ -137,9 +140,7 @@ pub fn exits_unread(ranks: usize) {
             process::exit(0);
         }
         if comm.rank() == 0 {
-            let error = comm.recv::<u8>(sound, 9).unwrap_err();
-            assert_eq!(culprit(&error), Some(sound), "{error}");
-            assert!(error.to_string().contains("cannot be read"), "{error}");
+            hears_of_what_cannot_be_read(comm, sound, sound);
         }
         Ok(())
     });
