@@ -8,6 +8,7 @@
 //!   `Packed` is made of a [`Block`] that bears the number of its signature, or by a caller who promises the same.
 //! - Only this file makes blocks and writes to them, and only [`FusedVectors::block`] writes a number behind the vectors that it
 //!   has copied. No two signatures of the process have one number, and none is 0, that of a block that holds nothing.
+//! - [`FusedVectors`] have as many vectors as their signature has slots: both that make them compare the numbers.
 //! - A [`FusedVector`] describes the elements and the operator with which it was made, of the same type; its fields are private.
 //! - A [`List`] compares each of its first vectors with the slot of the same number, and notes in `differs` whether one
 //!   was another; `slots` are those of its signature, both are private to it.
@@ -33,13 +34,16 @@ use super::{Element, Operator, OperatorKind};
 
 /// A vector of a fused call, with its operator.
 pub(crate) struct FusedVector<'a> {
-    elements: ElementsMut<'a>,
+    first: *mut u8,
+    /// The number of elements at `first`.
+    count: usize,
     folds: Box<dyn Folds + 'a>,
     /// Where it was listed.
     pub site: &'static Location<'static>,
     /// The description of `folds`.
     op: OperatorKind,
     commutes: bool,
+    _borrow: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
 impl<'a> FusedVector<'a> {
@@ -47,19 +51,25 @@ impl<'a> FusedVector<'a> {
     #[track_caller]
     pub(crate) fn new<T: Element>(data: &'a mut [T], op: impl Operator<T> + 'a) -> FusedVector<'a> {
         FusedVector {
+            first: data.as_mut_ptr().cast(),
+            count: data.len(),
             op: op.kind(),
             commutes: op.commutes(),
-            elements: ElementsMut::of(data),
             site: Location::caller(),
             folds: Box::new(OwnFolds::new(op)),
+            _borrow: PhantomData,
         }
     }
 
-    #[inline(always)]
     pub(crate) fn vector(&self) -> Vector {
+        self.vector_of(self.folds.info())
+    }
+
+    #[inline(always)]
+    fn vector_of(&self, info: &'static Info) -> Vector {
         Vector {
-            info: self.elements.info(),
-            count: self.elements.len(),
+            info,
+            count: self.count,
             op: self.op,
             commutes: self.commutes,
         }
@@ -67,9 +77,11 @@ impl<'a> FusedVector<'a> {
 
     /// The vector, to be reduced by itself.
     pub(crate) fn operands(&mut self) -> Operands<'_> {
+        let info = self.folds.info();
         Operands {
-            input: Elements::none(self.elements.info()),
-            output: self.elements.reborrow(),
+            input: Elements::none(info),
+            // SAFETY: a slice of the type of the operator, borrowed as long as this vector, which is borrowed itself.
+            output: unsafe { ElementsMut::from_raw(self.first, self.count, info) },
             folds: &*self.folds,
         }
     }
@@ -83,8 +95,8 @@ pub(crate) struct List<'a> {
     many: ManuallyDrop<Vec<FusedVector<'a>>>,
     /// Whether there is something to drop.
     drops: bool,
-    /// Not 0 if one of the few is another vector than the slot says.
-    differs: usize,
+    /// Whether one of the few is another vector than the slot says.
+    differs: bool,
     slots: &'static [Slot; FEW],
     likely: Option<&'static Signature>,
 }
@@ -97,7 +109,7 @@ impl<'a> List<'a> {
             count: 0,
             many: ManuallyDrop::new(Vec::new()),
             drops: false,
-            differs: 0,
+            differs: false,
             slots: likely.map_or(&NO_SLOTS, Signature::few),
             likely,
         }
@@ -110,14 +122,23 @@ impl<'a> List<'a> {
         // A box of an operator without bytes is no memory.
         self.drops |= size_of::<O>() > 0 || needs_drop::<O>();
         let part = FusedVector::new(data, op);
+        let vector = part.vector_of(Info::of::<T>());
         match (self.few.get_mut(self.count), self.slots.get(self.count)) {
             (Some(place), Some(slot)) => {
-                self.differs |= slot.vector.differs(&part.vector());
                 place.write(part);
+                if slot.vector.differs(&vector) != 0 {
+                    self.is_another();
+                }
             }
             _ => self.push_to_many(part),
         }
         self.count += 1;
+    }
+
+    /// Notes that a vector is another one than its slot says: rarely, so that the others store nothing.
+    #[cold]
+    fn is_another(&mut self) {
+        self.differs = true;
     }
 
     #[cold]
@@ -146,7 +167,7 @@ impl<'a> List<'a> {
     #[inline(always)]
     pub(crate) fn as_likely(&mut self) -> Option<FusedVectors<'_, 'a>> {
         let signature = self.likely?;
-        let same = self.differs == 0 && self.count <= FEW;
+        let same = !self.differs && self.count <= FEW;
         // Each vector was compared with the slot of its number, and this is the number of slots.
         (same && self.count == signature.slots().len()).then(|| FusedVectors {
             signature,
@@ -326,12 +347,14 @@ impl<'p, 'a> FusedVectors<'p, 'a> {
     /// `to` is valid for writes of the [bytes](Signature::bytes) of the signature, and overlaps none of the vectors.
     #[inline]
     pub(crate) unsafe fn pack(&self, to: *mut u8) {
-        let mut slots = self.signature.slots().iter();
-        for part in &*self.parts {
-            let Some(slot) = slots.next() else { return };
-            let from = part.elements.shared().first();
-            // SAFETY: this is the signature of the vectors, so this one has as many bytes as its place, which is inside.
-            unsafe { copy_words(to.add(slot.first), from, slot.bytes) }
+        let slots = self.signature.slots();
+        for (number, part) in self.parts.iter().enumerate() {
+            // SAFETY: this is the signature of the vectors, so there are as many slots, and this vector has as many bytes as
+            // its place, which is inside.
+            unsafe {
+                let slot = slots.get_unchecked(number);
+                copy_words(to.add(slot.first), part.first, slot.bytes);
+            }
         }
     }
 
@@ -367,7 +390,7 @@ impl<'p, 'a> FusedVectors<'p, 'a> {
     pub(crate) fn unpack(&mut self, from: Packed<'_>) {
         self.each(from, |part, slot, theirs| {
             // SAFETY: this is the signature of both, so both have these bytes, and the vector is borrowed mutably.
-            unsafe { copy_bytes(part.elements.first(), theirs, slot.bytes) }
+            unsafe { copy_bytes(part.first, theirs, slot.bytes) }
         });
     }
 
@@ -375,10 +398,9 @@ impl<'p, 'a> FusedVectors<'p, 'a> {
     #[inline]
     pub(crate) fn fold_right(&mut self, right: Packed<'_>) {
         self.each(right, |part, slot, right| {
-            let acc = part.elements.first();
             // SAFETY: this is the signature of both, so both are `count` elements of the type of the operator; those
             // here are borrowed mutably.
-            unsafe { part.folds.raw_right(acc, right, slot.vector.count) }
+            unsafe { part.folds.raw_right(part.first, right, slot.vector.count) }
         });
     }
 
@@ -386,9 +408,8 @@ impl<'p, 'a> FusedVectors<'p, 'a> {
     #[inline]
     pub(crate) fn fold_left(&mut self, left: Packed<'_>) {
         self.each(left, |part, slot, left| {
-            let acc = part.elements.first();
             // SAFETY: as above.
-            unsafe { part.folds.raw_left(acc, left, slot.vector.count) }
+            unsafe { part.folds.raw_left(part.first, left, slot.vector.count) }
         });
     }
 
@@ -401,10 +422,10 @@ impl<'p, 'a> FusedVectors<'p, 'a> {
     ) {
         let same = ptr::eq(packed.signature, self.signature);
         assert!(same, "packed vectors of another signature");
-        let mut slots = self.signature.slots().iter();
-        for part in &mut *self.parts {
-            // As many as vectors. `zip` would compute the lesser number first, in a function that is not inlined.
-            let Some(slot) = slots.next() else { return };
+        let slots = self.signature.slots();
+        for (number, part) in self.parts.iter_mut().enumerate() {
+            // SAFETY: this is the signature of the vectors, so there are as many slots.
+            let slot = unsafe { slots.get_unchecked(number) };
             f(part, slot, packed.at(slot));
         }
     }

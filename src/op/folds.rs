@@ -253,16 +253,46 @@ unsafe impl<T: Element, O: Operator<T>> Folds for OwnFolds<T, O> {
 
     unsafe fn raw_right(&self, acc: *mut u8, right: *const u8, n: usize) {
         // SAFETY: the caller's promise.
-        unsafe { self.folds().raw_right(acc, right, n) }
+        unsafe {
+            match n {
+                1 => named::fold_right::<T>(&self.op, one_mut(acc), one(right)),
+                _ => self.folds().raw_right(acc, right, n),
+            }
+        }
     }
 
     unsafe fn raw_left(&self, acc: *mut u8, left: *const u8, n: usize) {
         // SAFETY: the caller's promise.
-        unsafe { self.folds().raw_left(acc, left, n) }
+        unsafe {
+            match n {
+                1 => named::fold_left::<T>(&self.op, one_mut(acc), one(left)),
+                _ => self.folds().raw_left(acc, left, n),
+            }
+        }
     }
 
     unsafe fn several(&self, inputs: &[*mut u8], from: usize, n: usize, to: &To<'_, u8>) {
         // SAFETY: the caller's promise.
         unsafe { self.folds().several(inputs, from, n, to) }
     }
+}
+
+/// An element as a slice: of a length that is known, so that no loop is compiled.
+///
+/// # Safety
+///
+/// There is one at the pointer, and it is not written during the lifetime.
+#[inline(always)]
+unsafe fn one<'a, T>(at: *const u8) -> &'a [T] {
+    // SAFETY: the caller's promise.
+    slice::from_ref(unsafe { &*at.cast() })
+}
+
+/// # Safety
+///
+/// There is an element at the pointer, and nothing else accesses it during the lifetime.
+#[inline(always)]
+unsafe fn one_mut<'a, T>(at: *mut u8) -> &'a mut [T] {
+    // SAFETY: the caller's promise.
+    slice::from_mut(unsafe { &mut *at.cast() })
 }
