@@ -3,6 +3,7 @@
 mod channels;
 mod support;
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -273,6 +274,39 @@ fn an_operator_that_calls_its_communicator_hides_neither_its_own_call_nor_anothe
                 assert!(outer.all(|one| one.progress == Progress::Done));
             }
         }
+    }
+}
+
+#[test]
+fn a_started_call_that_folds_while_it_starts_is_recorded_beside_what_its_operator_calls() {
+    const TIMES: usize = 8;
+    let report = World::new(2).run_each(|comm| {
+        let inside = Rc::new(comm.dup()?);
+        (0..TIMES).try_for_each(|_| {
+            let inside = inside.clone();
+            let refused = move |a: u64, b| {
+                assert!(inside.barrier().is_err());
+                a + b
+            };
+            if comm.rank() == 1 {
+                comm.recv::<u8>(0, 0)?;
+            }
+            let started = comm.iall_reduce(vec![1u64], op::commutative(refused))?;
+            if comm.rank() == 0 {
+                comm.send(1, 0, &[0u8])?;
+            }
+            assert_eq!(started.wait()?, [2]);
+            Ok(())
+        })
+    });
+    for (recent, outcome) in report.recent().iter().zip(&report.outcomes) {
+        assert!(matches!(outcome, Outcome::Returned(())), "{report}");
+        let mut started = recent
+            .iter()
+            .filter(|one| one.call.contains("iall_reduce("));
+        let begun = started.clone().filter(|one| !one.call.contains("wait"));
+        assert_eq!(begun.count(), TIMES, "{recent:?}");
+        assert!(started.all(|one| one.progress == Progress::Done));
     }
 }
 

@@ -28,11 +28,13 @@ type Key = [usize; 3];
 /// Number of cache places in which calls are found without a search.
 const NEAR: usize = 64;
 
-/// The state needed to end an operation: the enclosing operation, if there is one, and its counts.
+/// The state needed to end an operation: the enclosing operation, if there is one, its counts, and whether it has still to
+/// be written.
 #[derive(Clone, Copy)]
 pub(crate) struct Token {
     outer: u64,
     course: Course,
+    later: bool,
 }
 
 /// A rank's own end of its record.
@@ -118,6 +120,7 @@ impl Recorder {
         let token = Token {
             outer: self.inside.get(),
             course: self.course.get(),
+            later: self.later.get(),
         };
         if self.record.is_some() {
             let number = self.begun.get() + 1;
@@ -227,9 +230,10 @@ impl Recorder {
             true => Progress::Done,
             false => Progress::Failed,
         };
-        match self.later.replace(false) {
-            true => self.write(call, show, progress),
-            false => self.note(progress),
+        match (self.later.replace(token.later), self.is_kept()) {
+            (true, true) => self.write(call, show, progress),
+            (false, _) => self.note(progress),
+            (true, false) => (),
         }
         self.inside.set(token.outer);
         self.course.set(token.course);
@@ -239,13 +243,16 @@ impl Recorder {
     /// Notes the progress of the operation, if it is recorded.
     #[inline]
     fn note(&self, progress: Progress) {
-        let number = self.inside.get();
-        // After `DEPTH` more operations inside it, another one has its place in the ring.
-        let there = self.begun.get() - number < DEPTH as u64;
         let ring = self.record.as_ref().and_then(|record| record.ring.as_ref());
-        if let Some(ring) = ring.filter(|_| there) {
-            ring.note(number, self.course.get().notes(progress));
+        if let Some(ring) = ring.filter(|_| self.is_kept()) {
+            ring.note(self.inside.get(), self.course.get().notes(progress));
         }
+    }
+
+    /// Whether the operation has its place in the ring: after `DEPTH` more operations inside it, another one has it.
+    #[inline]
+    fn is_kept(&self) -> bool {
+        self.begun.get() - self.inside.get() < DEPTH as u64
     }
 
     /// Whether the rank has begun an operation that is recorded.
