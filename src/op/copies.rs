@@ -25,7 +25,7 @@ pub(crate) const BEYOND: usize = 4 << 20;
 
 /// The measurements of one rank, for each part that it may have in a copy, and for lengths by powers of two.
 #[derive(Default)]
-pub(crate) struct Copies([[Class; 16]; 5]);
+pub(crate) struct Copies([[Class; 16]; 6]);
 
 /// The part that a rank has in a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +40,8 @@ pub(crate) enum CopyRole {
     Spread,
     /// For vectors accessed in place: data that goes only to the rank's own memory.
     Fetched,
+    /// The whole message, as its sender, into memory that it keeps for its receivers to read.
+    Kept,
 }
 
 /// The times of copies of similar length.
@@ -72,13 +74,25 @@ impl Copies {
             ([one], [place]) => *place = *one,
             _ if size_of_val(from) == OCTET => copy_octet(to, from),
             _ if size_of_val(from) < LONG => to.copy_from_slice(from),
-            _ => self.copy_long(to, from),
+            _ => self.copy_long(CopyRole::Whole, to, from),
         }
     }
 
-    fn copy_long<T: Element>(&self, to: &mut [T], from: &[T]) {
+    /// Copies elements of this rank into memory that it keeps for others to read.
+    ///
+    /// # Panics
+    ///
+    /// If the lengths differ.
+    pub(crate) fn copy_to_kept<T: Element>(&self, to: &mut [T], from: &[T]) {
+        match size_of_val(from) < LONG {
+            true => to.copy_from_slice(from),
+            false => self.copy_long(CopyRole::Kept, to, from),
+        }
+    }
+
+    fn copy_long<T: Element>(&self, role: CopyRole, to: &mut [T], from: &[T]) {
         let bytes = size_of_val(from);
-        self.timed(CopyRole::Whole, bytes, |kind| {
+        self.timed(role, bytes, |kind| {
             match kind {
                 StoreKind::Plain => to.copy_from_slice(from),
                 StoreKind::PastCaches => copy_past_caches(to, from),

@@ -25,6 +25,7 @@ use std::ptr;
 use std::slice;
 use std::sync::Arc;
 
+use super::copies::Copies;
 use super::{Element, append, copied};
 
 /// Describes a type at run time. There is one per type and code unit, so different addresses prove nothing and the ids
@@ -43,7 +44,7 @@ pub(super) struct VecFunctions {
     pub(super) copied: fn(Elements<'_>) -> Option<Box<dyn Any + Send>>,
     shown: fn(&dyn Any) -> Option<Elements<'_>>,
     pub(super) shared: fn(Elements<'_>) -> Option<SharedVec>,
-    pub(super) refilled: fn(&mut dyn Any, Elements<'_>) -> bool,
+    pub(super) refilled: fn(&mut dyn Any, Elements<'_>, &Copies) -> bool,
 }
 
 /// A `Vec` of elements that several may read.
@@ -122,8 +123,12 @@ fn share_of<T: Element>(elements: Elements<'_>) -> Option<SharedVec> {
     Some(Arc::new(copied(elements.typed::<T>()?)))
 }
 
-fn refilled<T: Element>(vector: &mut dyn Any, elements: Elements<'_>) -> bool {
+fn refilled<T: Element>(vector: &mut dyn Any, elements: Elements<'_>, copies: &Copies) -> bool {
     match (vector.downcast_mut::<Vec<T>>(), elements.typed::<T>()) {
+        (Some(vector), Some(elements)) if vector.len() == elements.len() => {
+            copies.copy_to_kept(vector, elements);
+            true
+        }
         (Some(vector), Some(elements)) => {
             vector.clear();
             append(vector, elements);

@@ -2,6 +2,7 @@
 
 use std::any::Any;
 
+use super::copies::Copies;
 use super::elements::{Elements, Info, SharedVec};
 
 /// A copy of elements in a `Vec` of their type.
@@ -19,9 +20,9 @@ pub(crate) fn shared_copy(elements: Elements<'_>) -> SharedVec {
 }
 
 /// Replaces the contents of a vector by a copy of elements; `false`: it is none of their type.
-pub(crate) fn refill(vector: &mut dyn Any, elements: Elements<'_>) -> bool {
+pub(crate) fn refill(vector: &mut dyn Any, elements: Elements<'_>, copies: &Copies) -> bool {
     let make = elements.info().vectors();
-    make.is_some_and(|make| (make.refilled)(vector, elements))
+    make.is_some_and(|make| (make.refilled)(vector, elements, copies))
 }
 
 /// The elements of a vector, or of a message from another process, if they are of this type.

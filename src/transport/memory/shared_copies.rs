@@ -5,6 +5,7 @@
 //! are mostly received in the order in which they are sent: the vectors that were used longest ago are looked at, a few.
 //! A vector much longer than its next message is replaced where kept memory is short.
 
+use crate::op::copies::Copies;
 use crate::op::elements::{Elements, SharedVec};
 use crate::op::vectors::{refill, shared_copy};
 
@@ -53,12 +54,16 @@ impl SharedCopies {
     }
 
     /// A copy of elements.
-    pub(in crate::transport) fn copy(&mut self, elements: Elements<'_>) -> SharedVec {
+    pub(in crate::transport) fn copy(
+        &mut self,
+        elements: Elements<'_>,
+        copies: &Copies,
+    ) -> SharedVec {
         if elements.size() > self.limit / PART {
             return shared_copy(elements);
         }
         match self.find_free() {
-            Some(place) => self.copy_to(place, elements),
+            Some(place) => self.copy_to(place, elements, copies),
             None => self.keep(shared_copy(elements), elements.size()),
         }
     }
@@ -71,13 +76,13 @@ impl SharedCopies {
     }
 
     /// Copies elements to a vector that nothing else has a share of.
-    fn copy_to(&mut self, place: usize, elements: Elements<'_>) -> SharedVec {
+    fn copy_to(&mut self, place: usize, elements: Elements<'_>, copies: &Copies) -> SharedVec {
         let (kept, bytes) = (&mut self.kept[place], elements.size());
         let is_short = self.bytes > self.limit / 2;
         let fits = kept.bytes.max(bytes) <= bytes * PART || !is_short;
         let room = self.bytes - kept.bytes + bytes.max(kept.bytes) <= self.limit;
         let vector = SharedVec::get_mut(&mut kept.vector).filter(|_| fits && room);
-        if !vector.is_some_and(|vector| refill(vector, elements)) {
+        if !vector.is_some_and(|vector| refill(vector, elements, copies)) {
             let old = self.kept.remove(place);
             self.bytes -= old.bytes;
             self.next = place;
@@ -116,7 +121,7 @@ mod tests {
 
     fn copy(copies: &mut SharedCopies, data: &[u32]) -> Arc<Vec<u32>> {
         copies
-            .copy(Elements::of(data))
+            .copy(Elements::of(data), &Copies::default())
             .downcast()
             .expect("of this type")
     }
@@ -151,7 +156,7 @@ mod tests {
         let mut copies = SharedCopies::new(2);
         drop(copy(&mut copies, &[1, 2]));
         let bytes: Arc<Vec<u8>> = copies
-            .copy(Elements::of(&[7u8; 3]))
+            .copy(Elements::of(&[7u8; 3]), &Copies::default())
             .downcast()
             .expect("bytes");
         assert_eq!((&bytes[..], copies.kept.len()), (&[7u8; 3][..], 1));

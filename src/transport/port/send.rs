@@ -92,7 +92,7 @@ impl Port {
             _ if Packet::fits(data) => Packet::eager(head, data),
             CopyTo::Receiver => Packet::copy_of(head, data),
             CopyTo::Kept => {
-                let copy = self.shared_copies.borrow_mut().copy(data);
+                let copy = self.shared_copies.borrow_mut().copy(data, &self.copies);
                 Packet::shared(head, data.info(), copy)
             }
         };

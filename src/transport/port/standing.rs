@@ -142,7 +142,8 @@ impl<'env> Loans<'_, 'env> {
             to,
             data,
         } = open;
-        let copy = || self.port.shared_copies.borrow_mut().copy(data);
+        let port = self.port;
+        let copy = || port.shared_copies.borrow_mut().copy(data, &port.copies);
         if !loan.word().is_settled(ticket) {
             if loan.replace(ticket, copy) {
                 // Not kept: its packet alone has the copy, which is freed with it.
