@@ -146,7 +146,7 @@ impl Core {
         site: Site,
     ) -> Result<()> {
         let ready = || self.are_ready(states, until).then_some(());
-        if self.port.spin_advancing(&|| is_met(states, until)) || ready().is_some() {
+        if self.port.spin_advancing(|| is_met(states, until)) || ready().is_some() {
             return Ok(());
         }
         let waited = self.wait_for(states, until, call, site, None, ready);

@@ -76,18 +76,11 @@ impl StartedCalls {
         self.calls.borrow().get(place).cloned()
     }
 
-    /// Removes the calls that are over. The data of each is dropped while the list is free.
-    fn remove_over(&self) {
-        while let Some(over) = self.take_over() {
-            drop(over);
-        }
+    /// Removes a call. Its data is dropped while the list is free.
+    fn remove(&self, place: usize) {
+        let over = self.calls.borrow_mut().remove(place);
         self.count();
-    }
-
-    fn take_over(&self) -> Option<Rc<dyn StartedCall>> {
-        let mut calls = self.calls.borrow_mut();
-        let place = calls.iter().position(|call| call.is_over())?;
-        Some(calls.remove(place))
+        drop(over);
     }
 }
 
@@ -112,20 +105,26 @@ impl Port {
             // Operators run in here, but start no call.
             while let Some(call) = self.started.get(place) {
                 call.advance(self);
-                place += 1;
+                match call.is_over() {
+                    true => self.started.remove(place),
+                    false => place += 1,
+                }
             }
-            self.started.remove_over();
         }
     }
 
     /// Looks for `is_met` as often as a wait does before it yields, and advances the started calls meanwhile. With none
     /// of them it looks once, and takes in nothing. Returns whether `is_met`.
-    pub(crate) fn spin_advancing(&self, is_met: &dyn Fn() -> bool) -> bool {
+    pub(crate) fn spin_advancing(&self, is_met: impl Fn() -> bool) -> bool {
         if !self.has_started() || self.is_controlled() {
             self.advance_started();
             return is_met();
         }
-        self.spin_taking_in(is_met)
+        let look = &mut || {
+            self.advance_started();
+            is_met().then_some(())
+        };
+        is_met() || self.spin(&self.spins, look).is_some()
     }
 
     /// The same, but takes in what arrives also where no call is started, and `is_met` may take what it has room for
