@@ -20,6 +20,10 @@ pub(crate) const LONG: usize = 32 << 10;
 const OCTET: usize = 8;
 /// Two of this many copies use the method that seems to be the slower one.
 const SELDOM: u32 = 64;
+/// The first of these two: the first few copies meet memory that was never touched.
+const TRIED: u32 = 6;
+/// The same where memory is kept, which was touched before.
+const TRIED_KEPT: u32 = 2;
 /// Copies longer than this many bytes have left the caches before they are read, whichever method makes them.
 pub(crate) const BEYOND: usize = 4 << 20;
 
@@ -112,7 +116,11 @@ impl Copies {
         let classes = &self.0[part as usize];
         let size = (bytes / LONG).max(1).ilog2() as usize;
         let class = &classes[size.min(classes.len() - 1)];
-        let kind = class.next(if bytes < BEYOND { 0.5 } else { 0.9 });
+        let tried = match part {
+            CopyRole::Kept => TRIED_KEPT,
+            _ => TRIED,
+        };
+        let kind = class.next(if bytes < BEYOND { 0.5 } else { 0.9 }, tried);
         let begin = Instant::now();
         let copied = copy(kind);
         if copied > 0 {
@@ -131,13 +139,14 @@ fn copy_octet<T: Element>(to: &mut [T], from: &[T]) {
 }
 
 impl Class {
-    /// The method of the next copy: past the caches if that takes less than `share` of the plain method's time.
+    /// The method of the next copy: past the caches if that takes less than `share` of the plain method's time. The copy
+    /// of number `tried` and the one after it use the other method.
     #[inline]
-    fn next(&self, share: f32) -> StoreKind {
+    fn next(&self, share: f32, tried: u32) -> StoreKind {
         let made = self.made.get();
         self.made.set(made.wrapping_add(1));
-        // The first few copies meet memory that was never touched.
-        match (self.better(share), matches!(made % SELDOM, 6 | 7)) {
+        let is_tried = made % SELDOM / 2 == tried / 2;
+        match (self.better(share), is_tried) {
             (better, false) => better,
             (StoreKind::Plain, true) => StoreKind::PastCaches,
             (StoreKind::PastCaches, true) => StoreKind::Plain,
@@ -201,7 +210,7 @@ mod tests {
         let takes = |kind| if kind == StoreKind::Plain { 10.0 } else { 1.0 };
         let kinds: Vec<StoreKind> = (0..SELDOM * 4)
             .map(|_| {
-                let kind = class.next(0.5);
+                let kind = class.next(0.5, TRIED);
                 class.learn(kind, takes(kind));
                 kind
             })
