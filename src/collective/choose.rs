@@ -21,6 +21,9 @@ const CELL_ALIGNMENT: usize = 64;
 /// Longer vectors, in bytes, are read in place; where ranks take turns, only vectors that exceed a cell are.
 const DIRECT: usize = 1 << 10;
 
+/// The same of two ranks that read what the other one has written.
+const PAIR: usize = 2 << 10;
+
 /// The maximum number of bytes that goes through a cell in place of far shorter elements: seven accumulators of `f64`
 /// take as long there as the seven numbers in place.
 const LONG_IN_CELLS: usize = 2 << 10;
@@ -367,13 +370,23 @@ fn direct_from(call: &Call) -> usize {
     if call.crowded { CELL_BYTES } else { DIRECT }
 }
 
+/// The number of bytes up to which cells are used. Two ranks meet once where one writes and the other reads, and twice
+/// in place; if both write, more of longer vectors is moved than in place.
+fn cells_up_to(call: &Call) -> usize {
+    match call.ranks() {
+        2 if !call.crowded && call.collective.has_root() => CELL_BYTES,
+        2 if !call.crowded => PAIR,
+        _ => direct_from(call),
+    }
+}
+
 /// Whether the call is short enough for cells. A crowded barrier is not: all ranks would wait until rank 0 is scheduled.
 fn is_for_cells(call: &Call, elements: Elements) -> bool {
     if call.collective == Collective::Barrier && call.crowded {
         return false;
     }
     let bytes = call.most_written().saturating_mul(elements.bytes);
-    bytes <= direct_from(call) && fits_cells(call, elements)
+    bytes <= cells_up_to(call) && fits_cells(call, elements)
 }
 
 /// Whether each rank's data fits its cell, and the total is not too much for one rank.

@@ -164,7 +164,7 @@ impl RankAtCells<'_, '_> {
             Readers::All => (whole, block),
         };
         let bytes = count * size_of::<T>();
-        self.cells.wait_until_written(from, bytes, Early::All)?;
+        self.cells.wait_until_written(from, bytes, Early::Most)?;
         let (found, stamp) = self.cells.found(from);
         let show = |theirs: &[T]| combined(combine, into, &theirs[part], op);
         let opened = found.open(stamp, count, show);
@@ -195,7 +195,7 @@ impl RankAtCells<'_, '_> {
 
     #[inline]
     fn replace(&mut self, from: Rank, held: &mut impl Contribution) -> Result<()> {
-        self.take(from, held, Combine::Replace, Early::All)
+        self.take(from, held, Combine::Replace, Early::Most)
     }
 
     #[inline]
@@ -314,7 +314,7 @@ impl RankAtCells<'_, '_> {
         };
         let early = match self.written_for {
             Some(_) => Early::Short,
-            None => Early::All,
+            None => Early::Most,
         };
         let combine = Combine::by_rank(self.me, other);
         self.take(other, acc, combine, early)
@@ -333,7 +333,7 @@ impl RankAtCells<'_, '_> {
                 0 => Combine::FoldLeft,
                 _ => Combine::FoldRight,
             };
-            self.take(from, acc, combine, Early::All)?;
+            self.take(from, acc, combine, Early::Most)?;
             from = skip(from + 1);
         }
         Ok(())
