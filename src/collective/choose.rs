@@ -338,10 +338,7 @@ const GATE: &str = "the last rank to arrive releases all, and no rank waits for 
 fn pick_flat(call: &Call, elements: Elements) -> Picked {
     use Algorithm::*;
     let over = pick_messages(call, elements.bytes);
-    let serves = !matches!(
-        call.collective,
-        Collective::Scan | Collective::ExclusiveScan
-    );
+    let serves = !is_scan(call) || call.ranks() == 2;
     if serves && is_for_cells(call, elements) && Cells.refused(call).is_none() {
         return picked(Cells, Some(over.algorithm), Why::Cells);
     }
@@ -351,12 +348,19 @@ fn pick_flat(call: &Call, elements: Elements) -> Picked {
     }
 }
 
+fn is_scan(call: &Call) -> bool {
+    matches!(
+        call.collective,
+        Collective::Scan | Collective::ExclusiveScan
+    )
+}
+
 /// The pick for a started collective. Among few ranks all messages of a short one leave at once: a rank that waits for
 /// nothing need not be there when messages arrive.
 fn pick_started(call: &Call, elements: Elements) -> Picked {
     let sent = || {
         let in_one_round = call.ranks() <= ONE_ROUND && is_for_cells(call, elements);
-        match in_one_round && Algorithm::Cells.refused(call).is_none() {
+        match in_one_round && !is_scan(call) && Algorithm::Cells.refused(call).is_none() {
             true => picked(Algorithm::Cells, None, Why::Cells),
             false => pick_sent(call, elements.bytes),
         }
@@ -374,7 +378,7 @@ fn direct_from(call: &Call) -> usize {
 /// in place; if both write, more of longer vectors is moved than in place.
 fn cells_up_to(call: &Call) -> usize {
     match call.ranks() {
-        2 if !call.crowded && call.collective.has_root() => CELL_BYTES,
+        2 if !call.crowded && (call.collective.has_root() || is_scan(call)) => CELL_BYTES,
         2 if !call.crowded => PAIR,
         _ => direct_from(call),
     }

@@ -83,6 +83,8 @@ pub(crate) enum Early {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
     One(Rank),
+    /// All ranks above a rank, the writer.
+    Above(Rank),
     All,
 }
 
@@ -91,6 +93,7 @@ impl Readers {
     pub(crate) fn include(self, rank: Rank) -> bool {
         match self {
             Readers::One(one) => rank == one,
+            Readers::Above(writer) => rank > writer,
             Readers::All => true,
         }
     }
@@ -344,6 +347,7 @@ impl InCall<'_> {
         match readers {
             Readers::One(one) if one == self.rank() => (),
             Readers::One(one) => f(one),
+            Readers::Above(writer) => (writer + 1..self.size()).for_each(f),
             Readers::All => self.others().for_each(f),
         }
     }
@@ -359,7 +363,7 @@ impl InCall<'_> {
     fn rouse_readers(&self, readers: Readers) {
         match readers {
             Readers::One(one) => self.comm.shared.rouse(one),
-            Readers::All => self.comm.shared.rouse_others(self.rank()),
+            Readers::Above(_) | Readers::All => self.comm.shared.rouse_others(self.rank()),
         }
     }
 }
