@@ -392,7 +392,7 @@ fn two_ranks_read_in_place_what_is_longer_than_what_goes_through_their_cells() {
         (Collective::Reduce, 4 << 10, Direct),
         (Collective::Scatter, 8 << 10, Direct),
         (Collective::AllReduce, 2 << 10, Direct),
-        (Collective::AllGather, 4 << 10, Direct),
+        (Collective::AllGather, 8 << 10, Direct),
         (Collective::Scan, 4 << 10, Doubling),
         (Collective::ExclusiveScan, 4 << 10, Doubling),
     ];

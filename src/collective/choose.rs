@@ -21,7 +21,8 @@ const CELL_ALIGNMENT: usize = 64;
 /// Longer vectors, in bytes, are read in place; where ranks take turns, only vectors that exceed a cell are.
 const DIRECT: usize = 1 << 10;
 
-/// The same of two ranks that read what the other one has written.
+/// The same of two ranks that both write, but in an all-gather: what is longer takes more time through cells than in place
+/// where it is not rewritten between calls.
 const PAIR: usize = 2 << 10;
 
 /// The maximum number of bytes that goes through a cell in place of far shorter elements: seven accumulators of `f64`
@@ -374,13 +375,13 @@ fn direct_from(call: &Call) -> usize {
     if call.crowded { CELL_BYTES } else { DIRECT }
 }
 
-/// The number of bytes up to which cells are used. Two ranks meet once where one writes and the other reads, and twice
-/// in place; if both write, more of longer vectors is moved than in place.
+/// The number of bytes up to which cells are used: two ranks meet once there, and twice in place.
 fn cells_up_to(call: &Call) -> usize {
-    match call.ranks() {
-        2 if !call.crowded && (call.collective.has_root() || is_scan(call)) => CELL_BYTES,
-        2 if !call.crowded => PAIR,
-        _ => direct_from(call),
+    use Collective::*;
+    match call.collective {
+        _ if call.crowded || call.ranks() != 2 => direct_from(call),
+        AllReduce | ReduceScatter | AllToAll => PAIR,
+        _ => CELL_BYTES,
     }
 }
 
