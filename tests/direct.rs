@@ -383,3 +383,22 @@ fn all_of_it_holds_over_channels() {
         "what_is_chosen_for_long_vectors",
     ]);
 }
+
+#[test]
+fn two_ranks_read_in_place_what_is_longer_than_what_goes_through_their_cells() {
+    use rankfold::collective::{Algorithm::Cells, Algorithm::Doubling, Call, Choice, Collective};
+    let longest = [
+        (Collective::Broadcast, 4 << 10, Direct),
+        (Collective::Reduce, 4 << 10, Direct),
+        (Collective::Scatter, 8 << 10, Direct),
+        (Collective::AllReduce, 2 << 10, Direct),
+        (Collective::AllGather, 8 << 10, Direct),
+        (Collective::Scan, 4 << 10, Doubling),
+        (Collective::ExclusiveScan, 4 << 10, Doubling),
+    ];
+    for (collective, bytes, beyond) in longest {
+        let choice = |bytes| Choice::quickly::<u8>(&Call::new(collective, 2, bytes));
+        assert_eq!(choice(bytes), Cells, "{collective}");
+        assert_eq!(choice(bytes + 2), beyond, "{collective}");
+    }
+}

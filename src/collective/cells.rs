@@ -2,9 +2,11 @@
 
 use super::boxed::Boxed;
 use super::in_order::{FoldedFrom, StarFold};
-use super::{Call, simple_exchange};
+use super::{Call, Collective, simple_exchange};
 use crate::Rank;
-use crate::schedule::{FoldAlong, Keep, Schedule};
+use crate::schedule::{
+    Combine, FoldAlong, Keep, Lengths, LocalCopy, Region, Schedule, Step, Transfer,
+};
 use crate::topology::StarTo;
 
 /// All ranks read the result of `root`.
@@ -49,4 +51,100 @@ pub(super) fn reduce(call: &Call) -> Box<dyn Schedule> {
         length: call.length(),
         vectors: FoldedFrom::AtRoot,
     })
+}
+
+/// The scans: every rank reads the vectors of all ranks below it, the nearest one first. A rank that is also read sends
+/// what it had before: with more than two ranks it saves that.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ScanByReads {
+    ranks: usize,
+    length: usize,
+    exclusive: bool,
+}
+
+impl ScanByReads {
+    pub(super) fn new(call: &Call) -> ScanByReads {
+        ScanByReads {
+            ranks: call.ranks(),
+            length: call.length(),
+            exclusive: call.collective == Collective::ExclusiveScan,
+        }
+    }
+
+    /// The number of steps before the messages.
+    fn before(&self) -> usize {
+        usize::from(self.ranks > 2)
+    }
+
+    /// Whether a rank reads and is read.
+    fn saves(&self, rank: Rank) -> bool {
+        rank > 0 && rank + 1 < self.ranks
+    }
+
+    fn output(&self) -> Region {
+        Region::output(0..self.length)
+    }
+
+    fn saved(&self) -> Region {
+        Region::scratch(0..self.length)
+    }
+
+    fn save(&self, rank: Rank) -> Step {
+        let copies = self.saves(rank) && self.length > 0;
+        Step {
+            local: copies.then(|| LocalCopy::new(self.output(), self.saved())),
+            ..Step::IDLE
+        }
+    }
+
+    /// Ranks at this distance read.
+    fn read(&self, rank: Rank, distance: usize) -> Step {
+        let above = Some(rank + distance).filter(|&above| above < self.ranks);
+        let below = rank.checked_sub(distance);
+        let had = match self.saves(rank) {
+            true => self.saved(),
+            false => self.output(),
+        };
+        let transfer = |peer, region| Transfer { peer, region };
+        Step {
+            send: above.map(|peer| transfer(peer, had)),
+            recv: below.map(|peer| transfer(peer, self.output())),
+            combine: match below {
+                None => Combine::Replace,
+                Some(_) if self.exclusive && distance == 1 => Combine::Replace,
+                Some(_) => Combine::FoldLeft,
+            },
+            ..Step::IDLE
+        }
+    }
+}
+
+impl Schedule for ScanByReads {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn steps(&self) -> usize {
+        self.ranks - 1 + self.before()
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        match step.checked_sub(self.before()) {
+            _ if step >= self.steps() => Step::IDLE,
+            None => self.save(rank),
+            Some(read) => self.read(rank, read + 1),
+        }
+    }
+
+    fn lengths(&self, rank: Rank) -> Lengths {
+        Lengths {
+            input: 0,
+            output: self.length,
+            scratch: if self.saves(rank) { self.length } else { 0 },
+        }
+    }
+
+    fn copies_first(&self) -> bool {
+        self.ranks > 2
+    }
 }

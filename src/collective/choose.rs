@@ -21,6 +21,10 @@ const CELL_ALIGNMENT: usize = 64;
 /// Longer vectors, in bytes, are read in place; where ranks take turns, only vectors that exceed a cell are.
 const DIRECT: usize = 1 << 10;
 
+/// The same of two ranks that both write, but in an all-gather: what is longer takes more time through cells than in place
+/// where it is not rewritten between calls.
+const PAIR: usize = 2 << 10;
+
 /// The maximum number of bytes that goes through a cell in place of far shorter elements: seven accumulators of `f64`
 /// take as long there as the seven numbers in place.
 const LONG_IN_CELLS: usize = 2 << 10;
@@ -335,10 +339,7 @@ const GATE: &str = "the last rank to arrive releases all, and no rank waits for 
 fn pick_flat(call: &Call, elements: Elements) -> Picked {
     use Algorithm::*;
     let over = pick_messages(call, elements.bytes);
-    let serves = !matches!(
-        call.collective,
-        Collective::Scan | Collective::ExclusiveScan
-    );
+    let serves = !is_scan(call) || call.ranks() == 2;
     if serves && is_for_cells(call, elements) && Cells.refused(call).is_none() {
         return picked(Cells, Some(over.algorithm), Why::Cells);
     }
@@ -348,12 +349,19 @@ fn pick_flat(call: &Call, elements: Elements) -> Picked {
     }
 }
 
+fn is_scan(call: &Call) -> bool {
+    matches!(
+        call.collective,
+        Collective::Scan | Collective::ExclusiveScan
+    )
+}
+
 /// The pick for a started collective. Among few ranks all messages of a short one leave at once: a rank that waits for
 /// nothing need not be there when messages arrive.
 fn pick_started(call: &Call, elements: Elements) -> Picked {
     let sent = || {
         let in_one_round = call.ranks() <= ONE_ROUND && is_for_cells(call, elements);
-        match in_one_round && Algorithm::Cells.refused(call).is_none() {
+        match in_one_round && !is_scan(call) && Algorithm::Cells.refused(call).is_none() {
             true => picked(Algorithm::Cells, None, Why::Cells),
             false => pick_sent(call, elements.bytes),
         }
@@ -367,13 +375,23 @@ fn direct_from(call: &Call) -> usize {
     if call.crowded { CELL_BYTES } else { DIRECT }
 }
 
+/// The number of bytes up to which cells are used: two ranks meet once there, and twice in place.
+fn cells_up_to(call: &Call) -> usize {
+    use Collective::*;
+    match call.collective {
+        _ if call.crowded || call.ranks() != 2 => direct_from(call),
+        AllReduce | ReduceScatter | AllToAll => PAIR,
+        _ => CELL_BYTES,
+    }
+}
+
 /// Whether the call is short enough for cells. A crowded barrier is not: all ranks would wait until rank 0 is scheduled.
 fn is_for_cells(call: &Call, elements: Elements) -> bool {
     if call.collective == Collective::Barrier && call.crowded {
         return false;
     }
     let bytes = call.most_written().saturating_mul(elements.bytes);
-    bytes <= direct_from(call) && fits_cells(call, elements)
+    bytes <= cells_up_to(call) && fits_cells(call, elements)
 }
 
 /// Whether each rank's data fits its cell, and the total is not too much for one rank.

@@ -136,7 +136,7 @@ fn cells_needs(collective: Collective) -> Option<Needs> {
         Barrier | AllReduce | ReduceScatter | AllGather => Some(ANY),
         Broadcast | Reduce | Gather | Scatter => Some(ROOTED),
         AllToAll => Some(ANY.even_blocks()),
-        Scan | ExclusiveScan => None,
+        Scan | ExclusiveScan => Some(ANY),
     }
 }
 

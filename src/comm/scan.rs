@@ -95,7 +95,7 @@ impl Using<'_> {
     pub fn scan<T: Element>(&self, buf: &mut [T], op: impl Operator<T>) -> Result<()> {
         let ask = ask(Collective::Scan, buf.len()).folding(&op);
         self.comm
-            .run_call(ask.by(self.algorithm), &[], buf, &op, over_cells::none)
+            .run_call(ask.by(self.algorithm), &[], buf, &op, over_cells::scan)
     }
 
     /// [`Comm::exclusive_scan`].
@@ -108,8 +108,13 @@ impl Using<'_> {
         op: impl Operator<T>,
     ) -> Result<()> {
         let ask = ask(Collective::ExclusiveScan, buf.len()).folding(&op);
-        self.comm
-            .run_call(ask.by(self.algorithm), &[], buf, &op, over_cells::none)?;
+        self.comm.run_call(
+            ask.by(self.algorithm),
+            &[],
+            buf,
+            &op,
+            over_cells::exclusive_scan,
+        )?;
         if self.comm.rank() == 0 {
             // `fill` would call the `Clone` implementation of the elements.
             buf.iter_mut().for_each(|one| *one = identity);

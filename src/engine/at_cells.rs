@@ -16,9 +16,17 @@ use crate::transport::memory::stamp::{Label, Stamp};
 /// The shortest message, in bytes, that [`Early::Short`] prefetches only when it is there.
 const SHORT: usize = 192 + 1;
 
-/// The shortest that it does not prefetch at all: more lines than a CPU tracks arrive no earlier than by the reads of a
-/// fold.
+/// The same of [`Early::Most`]. A rank that comes from another call together with the writer would take lines away that
+/// are being written.
+const MEDIUM: usize = 512 + 1;
+
+/// The shortest that [`Early::Short`] does not prefetch at all: more lines than a CPU tracks arrive no earlier than by
+/// the reads of a fold.
 const LONG: usize = 2048 + 1;
+
+/// A rank that has looked for a message so often waits for a writer that is late: it prefetches the lines of a message
+/// of any length at each look, so that they have come when the number does.
+const LOOKS: u32 = 32;
 
 /// A rank's end of the cells, created when it is first needed.
 #[derive(Default)]
@@ -64,7 +72,8 @@ impl<'a> AtCellPort<'a> {
 /// is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Early {
-    All,
+    /// Only those of messages that are not long.
+    Most,
     /// Only those of short messages. Of two ranks that write at the same time, each would take the last lines of a
     /// longer message away while the other still writes them.
     Short,
@@ -74,6 +83,8 @@ pub(crate) enum Early {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Readers {
     One(Rank),
+    /// All ranks above a rank, the writer.
+    Above(Rank),
     All,
 }
 
@@ -82,6 +93,7 @@ impl Readers {
     pub(crate) fn include(self, rank: Rank) -> bool {
         match self {
             Readers::One(one) => rank == one,
+            Readers::Above(writer) => rank > writer,
             Readers::All => true,
         }
     }
@@ -204,11 +216,11 @@ impl AtCellPort<'_> {
         self.call.settle();
         let (ahead, late) = match (early, bytes) {
             (Early::Short, LONG..) => (0, 0),
-            (Early::Short, SHORT..) => (0, bytes),
+            (Early::Short, SHORT..) | (Early::Most, MEDIUM..) => (0, bytes),
             _ => (bytes, 0),
         };
         if self.cell_port.find(from, ahead).is_none() {
-            self.wait_for_cell(from, ahead)?;
+            self.wait_for_cell(from, ahead, bytes)?;
         }
         self.cell_port.fetch(from, late);
         Ok(())
@@ -277,9 +289,14 @@ impl AtCellPort<'_> {
     // The caller looks up the result again: this function would return it through memory, while the look-up leaves it
     // in registers.
     #[inline(never)]
-    fn wait_for_cell(&self, from: Rank, bytes: usize) -> Result<()> {
+    fn wait_for_cell(&self, from: Rank, ahead: usize, bytes: usize) -> Result<()> {
         let needs = || self.call.needs(&From::Rank(from));
-        let look = || self.cell_port.find(from, bytes).map(|_| ());
+        let mut looks = 0;
+        let look = || {
+            let ahead = if looks < LOOKS { ahead } else { bytes };
+            looks = looks.saturating_add(1);
+            self.cell_port.find(from, ahead).map(|_| ())
+        };
         self.call.wait(&needs, None, look)
     }
 
@@ -330,6 +347,7 @@ impl InCall<'_> {
         match readers {
             Readers::One(one) if one == self.rank() => (),
             Readers::One(one) => f(one),
+            Readers::Above(writer) => (writer + 1..self.size()).for_each(f),
             Readers::All => self.others().for_each(f),
         }
     }
@@ -345,7 +363,7 @@ impl InCall<'_> {
     fn rouse_readers(&self, readers: Readers) {
         match readers {
             Readers::One(one) => self.comm.shared.rouse(one),
-            Readers::All => self.comm.shared.rouse_others(self.rank()),
+            Readers::Above(_) | Readers::All => self.comm.shared.rouse_others(self.rank()),
         }
     }
 }

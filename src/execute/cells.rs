@@ -136,6 +136,33 @@ impl RankAtCells<'_, '_> {
         self.write(data, self.others, |_| data.len())
     }
 
+    /// Writes a vector for the ranks above, if there are any.
+    #[inline]
+    pub(super) fn write_to_those_above<T: Element>(&mut self, data: &[T]) -> Result<()> {
+        match self.others {
+            _ if self.me + 1 == self.ranks => Ok(()),
+            Readers::One(above) => self.write_to(above, data),
+            _ => self.write(data, Readers::Above(self.me), |_| data.len()),
+        }
+    }
+
+    /// Folds the vectors of all ranks below into that of this rank; that of the nearest one first, combined in its own
+    /// way.
+    #[inline]
+    pub(super) fn fold_those_below<T: Element>(
+        &mut self,
+        acc: &mut [T],
+        op: &impl Operator<T>,
+        nearest: Combine,
+    ) -> Result<()> {
+        let mut combine = nearest;
+        for from in (0..self.me).rev() {
+            self.take(from, &mut HeldVector(acc, op, None), combine, Early::Most)?;
+            combine = Combine::FoldLeft;
+        }
+        Ok(())
+    }
+
     /// Writes a vector of which each rank reads its own block: for a single reader only that block.
     #[inline]
     pub(super) fn write_blocks<T: Element>(&mut self, data: &[T]) -> Result<()> {
@@ -143,7 +170,7 @@ impl RankAtCells<'_, '_> {
         let blocks = &self.call.blocks;
         match self.others {
             Readers::One(one) => self.write_to(one, &data[blocks.block(one)]),
-            Readers::All => self.write(data, Readers::All, |rank| blocks.count(rank)),
+            _ => self.write(data, Readers::All, |rank| blocks.count(rank)),
         }
     }
 
@@ -161,10 +188,10 @@ impl RankAtCells<'_, '_> {
         moves::note(from, self.me, block.clone());
         let (count, part) = match self.others {
             Readers::One(_) => (block.len(), 0..block.len()),
-            Readers::All => (whole, block),
+            _ => (whole, block),
         };
         let bytes = count * size_of::<T>();
-        self.cells.wait_until_written(from, bytes, Early::All)?;
+        self.cells.wait_until_written(from, bytes, Early::Most)?;
         let (found, stamp) = self.cells.found(from);
         let show = |theirs: &[T]| combined(combine, into, &theirs[part], op);
         let opened = found.open(stamp, count, show);
@@ -195,7 +222,7 @@ impl RankAtCells<'_, '_> {
 
     #[inline]
     fn replace(&mut self, from: Rank, held: &mut impl Contribution) -> Result<()> {
-        self.take(from, held, Combine::Replace, Early::All)
+        self.take(from, held, Combine::Replace, Early::Most)
     }
 
     #[inline]
@@ -225,7 +252,7 @@ impl RankAtCells<'_, '_> {
     pub(super) fn wait_for_others(&mut self) -> Result<()> {
         match self.others {
             Readers::One(_) => Ok(()),
-            Readers::All => self.cells.wait_for_all(),
+            _ => self.cells.wait_for_all(),
         }
     }
 
@@ -314,7 +341,7 @@ impl RankAtCells<'_, '_> {
         };
         let early = match self.written_for {
             Some(_) => Early::Short,
-            None => Early::All,
+            None => Early::Most,
         };
         let combine = Combine::by_rank(self.me, other);
         self.take(other, acc, combine, early)
@@ -333,7 +360,7 @@ impl RankAtCells<'_, '_> {
                 0 => Combine::FoldLeft,
                 _ => Combine::FoldRight,
             };
-            self.take(from, acc, combine, Early::All)?;
+            self.take(from, acc, combine, Early::Most)?;
             from = skip(from + 1);
         }
         Ok(())

@@ -22,13 +22,15 @@ pub(crate) fn folding<T: Element, O: Operator<T>>(
         Collective::AllReduce => all_reduce(table, input, output, op),
         Collective::Reduce => reduce(table, input, output, op),
         Collective::ReduceScatter => reduce_scatter(table, input, output, op),
+        Collective::Scan => scan(table, input, output, op),
+        Collective::ExclusiveScan => exclusive_scan(table, input, output, op),
         _ => none(table, input, output, op),
     }
 }
 
 /// A collective that is not done over cells.
 #[cold]
-pub(crate) fn none<T: Element, O: Operator<T>>(
+fn none<T: Element, O: Operator<T>>(
     table: &mut RankAtCells<'_, '_>,
     _: &[T],
     _: &mut [T],
@@ -125,6 +127,29 @@ pub(crate) fn reduce_scatter<T: Element, O: Operator<T>>(
         }
     }
     Ok(())
+}
+
+#[inline]
+pub(crate) fn scan<T: Element, O: Operator<T>>(
+    table: &mut RankAtCells<'_, '_>,
+    _: &[T],
+    output: &mut [T],
+    op: &O,
+) -> Result<()> {
+    table.write_to_those_above(output)?;
+    table.fold_those_below(output, op, Combine::FoldLeft)
+}
+
+/// Rank 0 keeps what it has.
+#[inline]
+pub(crate) fn exclusive_scan<T: Element, O: Operator<T>>(
+    table: &mut RankAtCells<'_, '_>,
+    _: &[T],
+    output: &mut [T],
+    op: &O,
+) -> Result<()> {
+    table.write_to_those_above(output)?;
+    table.fold_those_below(output, op, Combine::Replace)
 }
 
 #[inline]

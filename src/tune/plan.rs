@@ -174,8 +174,9 @@ fn candidates(call: &Call, bytes: usize) -> Vec<Algorithm> {
         Collective::AllGather => &[Cells, Bruck, Ring, Doubling, Pairwise],
         Collective::Gather | Collective::Scatter => &[Cells, BINOMIAL, FLAT],
         Collective::AllToAll => &[Cells, Pairwise, Bruck],
-        Collective::Scan => &[Doubling, Exchange, Algorithm::tree(TreeName::Chain)],
-        Collective::ExclusiveScan => &[Doubling, Exchange, Algorithm::tree(TreeName::Chain)],
+        Collective::Scan | Collective::ExclusiveScan => {
+            &[Cells, Doubling, Exchange, Algorithm::tree(TreeName::Chain)]
+        }
     };
     let grouped = matches!(&call.levels, Some(levels) if levels.have_groups());
     let follows = grouped.then_some(Algorithm::HIERARCHICAL);

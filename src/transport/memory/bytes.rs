@@ -157,7 +157,12 @@ unsafe fn copy_pieces(to: *mut u8, from: *const u8, bytes: usize) {
 /// accessed.
 #[inline]
 pub(super) fn prefetch_to_write<T>(place: &T, bytes: usize) {
-    let place = ptr::from_ref(place).cast::<u8>();
+    prefetch_bytes_to_write(ptr::from_ref(place).cast(), bytes);
+}
+
+/// The same from an address on.
+#[inline]
+pub(super) fn prefetch_bytes_to_write(place: *const u8, bytes: usize) {
     prefetch_line_to_write(place);
     let mut line = CACHE_LINE;
     while line <= bytes {

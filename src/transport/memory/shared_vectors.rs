@@ -39,6 +39,7 @@ use crate::op::elements::Info;
 use crate::op::folds::Folds;
 use crate::op::kernels::{self, CACHE_LINE, To, copy_bytes_past_caches};
 use crate::span;
+use crate::transport::memory::bytes::prefetch_bytes_to_write;
 use crate::transport::memory::coming::{Coming, Job};
 use crate::transport::memory::epoch::Epoch;
 use crate::transport::memory::pointer_list::Few;
@@ -144,8 +145,12 @@ impl<'a> SharedVectors<'a> {
         #[cfg(test)]
         self.note_fold(&share);
         let in_place = |rank: Rank| ptr::eq(self.input(rank).start, self.output(rank).start);
-        if self.bytes(share.len()) >= LONG && !(0..self.ranks()).any(in_place) {
+        let is_apart = || !(0..self.ranks()).any(in_place);
+        if self.bytes(share.len()) >= LONG && is_apart() {
             return self.fold_share_apart(&share, folds);
+        }
+        if self.ranks() == 2 && is_apart() {
+            self.request(1 - self.coming.me, &share);
         }
         let (inputs, outputs) = (self.inputs(), self.outputs());
         let (inputs, outputs) = (inputs.all(), outputs.all());
@@ -163,7 +168,17 @@ impl<'a> SharedVectors<'a> {
         unsafe { folds.several(inputs, share.start, share.len(), &to) }
     }
 
-    /// The same for a long share, where no input is an output. The other ranks will read what is written to their
+    /// Prefetches the beginning of a share of a rank's output, which that rank may have read since it was last written.
+    /// Nothing is accessed.
+    fn request(&self, rank: Rank, share: &Range<usize>) {
+        let (output, bytes) = (self.output(rank), self.bytes(share.len()).min(REQUESTED));
+        if output.length > 0 && bytes > 0 {
+            let first = output.start.wrapping_add(self.bytes(share.start));
+            prefetch_bytes_to_write(first, bytes - 1);
+        }
+    }
+
+    /// [`fold_share`](Self::fold_share) of a long share, where no input is an output. The other ranks will read what is written to their
     /// outputs.
     fn fold_share_apart(&self, share: &Range<usize>, folds: &dyn Folds) {
         let bytes = self.bytes(share.len());
@@ -347,6 +362,9 @@ unsafe fn copy_in(way: StoreKind, to: *mut u8, from: *const u8, bytes: usize) {
         }
     }
 }
+
+/// The most bytes of another rank's output that are requested before they are written.
+const REQUESTED: usize = 8 << 10;
 
 /// Number of bytes that are copied to several places before the next ones are: they stay in a near cache.
 const COPIED: usize = 64 << 10;
