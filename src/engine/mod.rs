@@ -19,6 +19,7 @@ pub(crate) mod call;
 pub(crate) mod combine;
 pub(crate) mod envelope;
 pub(crate) mod epoch;
+pub(crate) mod exchange;
 pub(crate) mod failure;
 pub(crate) mod kept;
 pub(crate) mod link;
