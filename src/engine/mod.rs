@@ -7,7 +7,8 @@
 //!   `open_requests`: the list of a rank, and waits for them
 //! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
 //!   one fails; `kept`: cached results for repeated calls, in a `set_associative` table; `resolved`: the steps of calls
-//!   that are made again, `exchange`: those of two ranks; `spares`: memory of those that are over; `workspace`: reusable memory; `combine`: copies and folds
+//!   that are made again, `exchange`: the one of two ranks; `spares`: memory of those that are over; `workspace`: reusable
+//!   memory; `combine`: copies and folds
 //! - `spread`: what a call needs whose ranks are in several processes
 //! - What moves the elements of a call: `link`: in messages over the lanes; `at_cells`: through cells; `epoch`: waits for
 //!   ranks that access each other's vectors, whose schedule `messages` counts
