@@ -2,7 +2,7 @@
 //! different processes by messages, then each process again.
 //!
 //! ```text
-//! all_reduce, short     near: reduce to the leader ┃ leaders: all_reduce ┃ near: broadcast
+//! all_reduce, short     near: reduce to the leader ┃ leaders: all_reduce ┃ near: broadcast; two ranks lead in turn
 //!             long      near: reduce_scatter ┃ every column: all_reduce of its block ┃ near: all_gather
 //! broadcast             near, with the root: broadcast ┃ leaders: broadcast ┃ near, elsewhere: broadcast
 //! barrier               near: barrier ┃ leaders: barrier ┃ near: barrier
@@ -23,6 +23,7 @@ use crate::execute::over_cells;
 use crate::op::elements::{Elements, Info};
 use crate::op::{Element, First, Operator, OperatorKind};
 use crate::span;
+use crate::transport::memory::cells::CELL_BYTES;
 
 /// The bytes of a vector from which each rank of a process has a block of its own to exchange with other processes.
 const BY_COLUMNS: usize = 1 << 18;
@@ -31,6 +32,8 @@ const BY_COLUMNS: usize = 1 << 18;
 struct InParts<'c> {
     whole: Ask,
     parts: &'c OwnParts,
+    /// Whether each process has as many ranks as any other.
+    are_even: bool,
 }
 
 impl Comm {
@@ -42,6 +45,14 @@ impl Comm {
         let parts = self.fabric().parts(&self.shared);
         let in_order = ask.commutes || !ask.collective.folds() || parts.are_runs;
         (parts.are_wide && in_order).then(|| self.own_parts())
+    }
+
+    fn in_parts<'c>(&self, whole: Ask, parts: &'c OwnParts) -> InParts<'c> {
+        InParts {
+            whole,
+            parts,
+            are_even: self.fabric().parts(&self.shared).are_even,
+        }
     }
 
     /// [`all_reduce`](Self::all_reduce) in place or from `input`, over processes; `None` if it does not run in levels.
@@ -67,8 +78,6 @@ impl Comm {
         op: &O,
     ) -> Result<()> {
         let kept = self.kept::<T>(&whole, op.kind(), (input.len(), output.len()))?;
-        let even = self.fabric().parts(&self.shared).are_even;
-        let by_columns = even && size_of_val(output) >= BY_COLUMNS;
         self.again(
             &kept.described,
             || Ok(()),
@@ -77,10 +86,10 @@ impl Comm {
                 if whole.from_input {
                     output.copy_from_slice(input);
                 }
-                let call = InParts { whole, parts };
-                match by_columns {
+                let call = self.in_parts(whole, parts);
+                match call.are_even && size_of_val(output) >= BY_COLUMNS {
                     true => call.all_reduce_by_columns(output, op),
-                    false => call.all_reduce_by_leaders(output, op),
+                    false => call.all_reduce_by_leaders(inside.number, output, op),
                 }
             },
         )
@@ -115,7 +124,7 @@ impl Comm {
                 let mut places = groups.iter().enumerate();
                 let found = places.find_map(|(process, group)| Some((process, place(group)?)));
                 let (process, root) = found.expect("the root is a rank");
-                let call = InParts { whole, parts };
+                let call = self.in_parts(whole, parts);
                 let is_here = groups[process].contains(&self.rank());
                 if is_here {
                     call.near_broadcast(root, buf)?;
@@ -151,7 +160,7 @@ impl Comm {
             || Ok(()),
             |inside| {
                 inside.settle();
-                let call = InParts { whole, parts };
+                let call = self.in_parts(whole, parts);
                 let meet = |comm: &Comm| {
                     let ask = call.ask(Collective::Barrier, 0);
                     call.part::<(), _>(comm, ask, (&[], &mut []), &First, over_cells::barrier)
@@ -189,7 +198,10 @@ impl InParts<'_> {
     ) -> Result<()> {
         let with = With::new::<T>(comm, op.kind(), (input.len(), output.len()));
         let with = with.part_of(self.whole.collective, self.whole.root);
-        let kept = comm.kept_with(&ask, with)?;
+        let kept = match comm.core.kept.find_part(&ask, &with) {
+            Some(kept) => kept,
+            None => comm.keep(ask, with)?,
+        };
         comm.inside(&kept.described, |inside| {
             inside.go(&kept.plan, input, output, op, cells)
         })
@@ -207,15 +219,18 @@ impl InParts<'_> {
         self.run(&self.parts.near, ask, buf)
     }
 
+    /// In call `number` of the communicator.
     fn all_reduce_by_leaders<T: Element, O: Operator<T>>(
         &self,
+        number: u32,
         buf: &mut [T],
         op: &O,
     ) -> Result<()> {
         let OwnParts { near, column } = self.parts;
-        let is_leader = near.rank() == 0;
+        let leader = self.leader(number, size_of_val(buf));
+        let is_leader = near.rank() == leader;
         if near.size() > 1 {
-            let ask = self.ask(Collective::Reduce, buf.len());
+            let ask = self.ask(Collective::Reduce, buf.len()).to_root(leader);
             let ends: (&[T], &mut [T]) = match is_leader {
                 true => (&[], &mut *buf),
                 false => (&*buf, &mut []),
@@ -226,7 +241,19 @@ impl InParts<'_> {
             let ask = self.ask(Collective::AllReduce, buf.len());
             self.part(column, ask, (&[], &mut *buf), op, over_cells::all_reduce)?;
         }
-        self.near_broadcast(0, buf)
+        self.near_broadcast(leader, buf)
+    }
+
+    /// The place of the ranks that exchange with other processes in an all-reduce of so many bytes. Two ranks do so in turn:
+    /// where they share a core, the one that comes last has all that it needs to go on and to begin the next call, and the
+    /// core is handed over once a call instead of twice. Of more ranks, whoever folds may do so in an order of its own, and
+    /// the same numbers would not have the same sum in every call; longer vectors are read in place, where both wait.
+    fn leader(&self, number: u32, bytes: usize) -> Rank {
+        let ranks = self.parts.near.size();
+        match self.are_even && ranks == 2 && bytes <= CELL_BYTES {
+            true => 1 - number as usize % 2,
+            false => 0,
+        }
     }
 
     fn all_reduce_by_columns<T: Element, O: Operator<T>>(

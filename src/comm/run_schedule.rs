@@ -245,6 +245,11 @@ impl InCall<'_> {
 
     /// Runs the steps of a plan.
     pub(super) fn execute_steps(&self, steps: &Steps, operands: &mut Operands<'_>) -> Result<()> {
+        if let Some(exchange) = steps.exchange()
+            && exchange.run(self, operands)?
+        {
+            return Ok(());
+        }
         let folds = operands.folds;
         let rooms = &self.comm.core.workspace;
         rooms.with(operands.input.info(), |rooms| {

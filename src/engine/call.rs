@@ -217,6 +217,21 @@ impl InCall<'_> {
         self.with_reason(needs, turn, |reason| port.wait(reason, look))
     }
 
+    /// The same with a look that takes in itself what arrives from other processes, where it is told that it may.
+    pub(crate) fn wait_taking_in(
+        &self,
+        needs: &dyn Fn() -> Needs,
+        look: &mut dyn FnMut(bool) -> bool,
+    ) -> Result<()> {
+        let port = &self.comm.core.port;
+        self.settle();
+        let look = |takes_in| {
+            port.progress();
+            look(takes_in).then_some(())
+        };
+        self.with_reason(needs, None, |reason| port.wait_taking_in(reason, look))
+    }
+
     /// Lets the recorder store the call, unless it already has: after this rank's message has left, or before it looks
     /// for another one.
     #[inline]

@@ -314,6 +314,9 @@ const RECENT: usize = 16;
 pub(crate) struct KeptCalls {
     recent: RefCell<[Option<Rc<Kept>>; RECENT]>,
     all: RefCell<SetAssociative<Rc<Kept>>>,
+    /// The same as `recent` for the parts of calls, of which several have one line.
+    #[cfg(feature = "mpi")]
+    parts: RefCell<[Option<Rc<Kept>>; RECENT]>,
 }
 
 impl KeptCalls {
@@ -325,6 +328,17 @@ impl KeptCalls {
             _ => (),
         }
         self.seek(ask, with)
+    }
+
+    /// Looks up a part of a call.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn find_part(&self, ask: &Ask, with: &With) -> Option<Rc<Kept>> {
+        let of_line = 2 * ask.collective as usize + ask.root % 2;
+        let place = &mut self.parts.borrow_mut()[(ask.place() + of_line) % RECENT];
+        if place.as_ref().is_none_or(|kept| !kept.is(ask, with)) {
+            *place = Some(self.seek(ask, with)?);
+        }
+        place.clone()
     }
 
     /// The same among all calls.

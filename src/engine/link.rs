@@ -175,11 +175,17 @@ impl InCall<'_> {
     fn wait_for_message(&self, from: Rank, place: &mut Packet) -> Result<()> {
         let lanes = &self.comm.lanes;
         let needs = || self.needs(&From::Rank(from));
-        let mut look = || lanes.take(from, place);
-        if self.comm.is_elsewhere(from) && self.comm.core.port.spin_for_far(&mut look) {
-            return Ok(());
+        if !self.comm.is_elsewhere(from) {
+            return self.wait(&needs, None, || lanes.take(from, place).then_some(()));
         }
-        self.wait(&needs, None, || look().then_some(()))
+        let mut look = |takes_in| match takes_in {
+            true => lanes.take_in(from, place),
+            false => lanes.take(from, place),
+        };
+        match self.comm.core.port.spin_for_far(&mut || look(true)) {
+            true => Ok(()),
+            false => self.wait_taking_in(&needs, &mut look),
+        }
     }
 
     #[inline(never)]

@@ -6,8 +6,9 @@
 //! - `receive`: all receives; `envelope`: source, tag and status of a message; `request_state`: the state of a request;
 //!   `open_requests`: the list of a rank, and waits for them
 //! - `call`: all collective calls: number, fingerprint, messages; `agreement`: how ranks meet in one; `failure`: how
-//!   one fails; `kept`: cached results for repeated calls, in a `set_associative` table; `resolved`: the steps of started
-//!   ones; `spares`: memory of those that are over; `workspace`: reusable memory; `combine`: copies and folds
+//!   one fails; `kept`: cached results for repeated calls, in a `set_associative` table; `resolved`: the steps of calls
+//!   that are made again, `exchange`: the one of two ranks; `spares`: memory of those that are over; `workspace`: reusable
+//!   memory; `combine`: copies and folds
 //! - `spread`: what a call needs whose ranks are in several processes
 //! - What moves the elements of a call: `link`: in messages over the lanes; `at_cells`: through cells; `epoch`: waits for
 //!   ranks that access each other's vectors, whose schedule `messages` counts
@@ -19,6 +20,7 @@ pub(crate) mod call;
 pub(crate) mod combine;
 pub(crate) mod envelope;
 pub(crate) mod epoch;
+pub(crate) mod exchange;
 pub(crate) mod failure;
 pub(crate) mod kept;
 pub(crate) mod link;

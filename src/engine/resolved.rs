@@ -3,6 +3,7 @@
 
 use std::rc::Rc;
 
+use super::exchange::Exchange;
 use crate::Rank;
 use crate::schedule::{Schedule, Step};
 
@@ -22,16 +23,18 @@ pub(crate) enum Steps {
 pub(crate) struct ActiveSteps {
     scratch: usize,
     steps: Vec<Step>,
+    /// What the steps are, if they are no more than that.
+    exchange: Option<Exchange>,
 }
 
 impl Steps {
     /// The steps of rank `me`, computed when they are asked for.
-    pub(super) fn of(schedule: Box<dyn Schedule>, me: Rank) -> Steps {
+    pub(crate) fn of(schedule: Box<dyn Schedule>, me: Rank) -> Steps {
         Steps::Of(Rc::from(schedule), me)
     }
 
     /// The same steps, computed now if they are few.
-    pub(super) fn known(self) -> Steps {
+    pub(crate) fn known(self) -> Steps {
         let Steps::Of(schedule, me) = self else {
             return self;
         };
@@ -45,7 +48,20 @@ impl Steps {
             next = schedule.next_active(me, Some(step));
         }
         let scratch = schedule.lengths(me).scratch;
-        Steps::Known(Rc::new(ActiveSteps { scratch, steps }))
+        Steps::Known(Rc::new(ActiveSteps {
+            exchange: Exchange::of(&steps),
+            scratch,
+            steps,
+        }))
+    }
+
+    /// The exchange that the steps are, if they are known to be one.
+    #[inline]
+    pub(crate) fn exchange(&self) -> Option<Exchange> {
+        match self {
+            Steps::Known(known) => known.exchange,
+            Steps::Of(..) => None,
+        }
     }
 
     /// Length of the scratch buffer.

@@ -87,6 +87,8 @@ pub(super) struct Library {
     is_initialized: bool,
     /// The communicator of all messages.
     mail: usize,
+    /// Where MPI writes the status of a letter.
+    status: Status,
 }
 
 /// Whether a message has arrived.
@@ -132,6 +134,7 @@ impl Library {
             abi,
             is_initialized: false,
             mail: 0,
+            status: Status::default(),
             name: name.into(),
         })
     }
@@ -235,10 +238,13 @@ impl Library {
     /// Whether a message has arrived by a receive that is posted, which it is not after that.
     #[inline]
     pub(super) fn has_come(&mut self, standing: &mut Standing) -> Result<Arrival, String> {
-        let (code, done) = self.test(&mut standing.request);
-        match done {
-            None if code == 0 => Ok(Arrival::No),
-            done => self.take_in(standing, code, done),
+        let mut flag = 0;
+        // SAFETY: a receive that is posted, and room for a flag and any status.
+        let code =
+            unsafe { (self.functions.test)(&mut standing.request, &mut flag, &mut self.status) };
+        match (code, flag) {
+            (0, 0) => Ok(Arrival::No),
+            _ => self.take_in(standing, code, flag != 0),
         }
     }
 
@@ -247,17 +253,17 @@ impl Library {
         &self,
         standing: &mut Standing,
         code: c_int,
-        done: Option<Status>,
+        is_done: bool,
     ) -> Result<Arrival, String> {
         if code != 0 && self.class_of(code) == self.abi.truncated {
             return Ok(Arrival::OtherLength);
         }
         self.check(code)?;
-        let Some(status) = done else {
+        if !is_done {
             return Ok(Arrival::No);
-        };
-        let written = self.count(&status)?;
-        standing.source = status.0[self.abi.source] as usize;
+        }
+        let written = self.count(&self.status)?;
+        standing.source = self.status.0[self.abi.source] as usize;
         standing.is_posted = false;
         // SAFETY: MPI has written as many bytes from the first on.
         unsafe { standing.memory.has(written) };
@@ -272,25 +278,31 @@ impl Library {
         tag: i32,
     ) -> Result<bool, String> {
         assert!(sending.open.is_empty(), "a message is sent once");
-        let abi = self.abi;
-        for part in sending.bytes.chunks(PART) {
-            let (first, length, mut request) = (part.as_ptr().cast(), part.len() as c_int, 0);
-            // SAFETY: the bytes stay where they are until the request is complete, see `Sending`.
-            let code = unsafe {
-                (self.functions.isend)(
-                    first,
-                    length,
-                    abi.byte,
-                    to as c_int,
-                    tag,
-                    self.mail,
-                    &mut request,
-                )
-            };
-            sending.open.push(request);
-            self.check(code)?;
+        let mut begin = 0;
+        while begin < sending.bytes.len() {
+            self.send_part(sending, begin, (to, tag))?;
+            begin += PART;
         }
         self.has_left(sending)
+    }
+
+    /// Starts to send the part of a message that begins at a byte.
+    #[inline]
+    fn send_part(
+        &mut self,
+        sending: &mut Sending,
+        begin: usize,
+        (to, tag): (usize, i32),
+    ) -> Result<(), String> {
+        let part = &sending.bytes[begin..];
+        let (first, length) = (part.as_ptr().cast(), part.len().min(PART) as c_int);
+        let (to, byte, mut request) = (to as c_int, self.abi.byte, 0);
+        // SAFETY: the bytes stay where they are until the request is complete, see `Sending`.
+        let code = unsafe {
+            (self.functions.isend)(first, length, byte, to, tag, self.mail, &mut request)
+        };
+        sending.open.push(request);
+        self.check(code)
     }
 
     /// Whether a message has left.

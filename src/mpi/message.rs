@@ -81,6 +81,13 @@ impl Message {
     }
 }
 
+/// Bytes among which some may be padding.
+#[inline]
+pub(super) fn as_padded(bytes: &[u8]) -> &[MaybeUninit<u8>] {
+    // SAFETY: a byte that is there may stand where there may be one, and only a shared reference is given.
+    unsafe { std::slice::from_raw_parts(bytes.as_ptr().cast(), bytes.len()) }
+}
+
 /// Memory for as many words that is not much larger.
 fn spare(count: usize) -> Option<Words> {
     if !KEPT.contains(&count) {

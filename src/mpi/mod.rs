@@ -188,6 +188,7 @@ impl Processes {
     /// Takes in what has arrived, `all` of it or one message and what was held up, and hands each message to `deliver`,
     /// which must not wait and must not call anything here. Returns at once if another thread does so. An error is
     /// reported once.
+    #[inline]
     pub(crate) fn poll(&self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
         let Some(mut state) = self.state.try_lock() else {
             return Ok(());

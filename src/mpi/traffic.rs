@@ -21,6 +21,7 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 use super::library::{Arrival, Barrier, Library};
+use super::message::as_padded;
 use super::requests::{Receiving, Sending, Standing};
 use super::{Deliver, HEAD, Message};
 
@@ -159,9 +160,9 @@ impl Traffic {
         let bytes = &mut letter.bytes;
         bytes.clear();
         bytes.reserve(HEAD + contents.len() + LENGTH);
-        bytes.extend(head.iter().copied().map(MaybeUninit::new));
+        bytes.extend_from_slice(as_padded(head));
         bytes.extend_from_slice(contents);
-        bytes.extend((length as u64).to_le_bytes().map(MaybeUninit::new));
+        bytes.extend_from_slice(as_padded(&(length as u64).to_le_bytes()));
         self.post(letter, to, LETTERS)?;
         match body {
             Some(body) => self.post(body.0, to, BODIES),

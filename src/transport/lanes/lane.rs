@@ -46,6 +46,11 @@ pub(crate) trait Lanes {
 
     /// Moves the next packet from a rank into `place`. Returns whether there was one.
     fn take(&self, from: Rank, place: &mut Packet) -> bool;
+
+    /// The same, and takes in one message from another process meanwhile; not where the registry may be open.
+    fn take_in(&self, from: Rank, place: &mut Packet) -> bool {
+        self.take(from, place)
+    }
 }
 
 /// Both ends of one lane. The receiving end stays here, so a post never fails, and packets that were never taken can be

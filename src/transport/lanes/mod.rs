@@ -157,6 +157,14 @@ impl Lanes for Ends {
             Ends::Spread(lanes) => lanes.take(from, place),
         }
     }
+
+    #[cfg(feature = "mpi")]
+    fn take_in(&self, from: Rank, place: &mut Packet) -> bool {
+        match self {
+            Ends::Spread(lanes) => lanes.take_in(from, place),
+            _ => self.take(from, place),
+        }
+    }
 }
 
 #[cfg(all(test, not(loom)))]

@@ -304,6 +304,14 @@ impl Port {
             return self.wait(reason, || self.receive_into_now(want, into, place));
         }
         let mut inbox = self.inbox.borrow_mut();
+        if self.has_far() && !inbox.has_posted() {
+            return self.wait_taking_in(reason, |takes_in| {
+                match takes_in && self.pump_into(want, into) {
+                    true => Some(Arrived::Copied),
+                    false => inbox.poll_into(want, &*self.fabric, into, place),
+                }
+            });
+        }
         self.wait(reason, || inbox.poll_into(want, &*self.fabric, into, place))
     }
 

@@ -53,8 +53,8 @@ impl Port {
         Ok((meanwhile()?, there))
     }
 
-    /// Sends a short message through the fast box, if nothing stands in its way, as operation number `count` of this rank:
-    /// everything that the receiver need not wait for comes after the post. Returns whether it did; if not, nothing has
+    /// Sends a short message through the fast box, or any to another process, if nothing stands in its way, as operation
+    /// number `count` of this rank: everything that the receiver need not wait for comes after the post. Returns whether it did; if not, nothing has
     /// happened.
     #[inline]
     pub(crate) fn send_at_once(
@@ -66,7 +66,7 @@ impl Port {
     ) -> bool {
         let (endpoint, mut fast_box) = (&*self.fabric.endpoints[to], self.fast_box.borrow_mut());
         let Some(writer) = fast_box.free_for(to, data, self.row.get()) else {
-            return false;
+            return self.send_far_at_once(to, head, data, count);
         };
         // The mailbox last, see `fast_box`.
         if endpoint.sleeper.is_gone(self.fabric.run()) || !endpoint.mail.is_empty() {

@@ -7,7 +7,7 @@ use super::silence::Say;
 use super::wire::{self, Envelope, Kind};
 use crate::Rank;
 use crate::error::{Cause, Gone};
-use crate::mpi::Message;
+use crate::mpi::{Deliver, Message};
 use crate::transport::Fabric;
 
 /// What follows the envelope in its letter, or what is apart from it.
@@ -19,30 +19,42 @@ const UNREADABLE: &str = "its process has sent what cannot be read";
 impl Far {
     /// Takes in what has arrived, all of it or one message; what is for ranks is dropped where there is no fabric.
     pub(super) fn poll(&self, fabric: Option<&Fabric>, all: bool) {
-        let arrived = &mut |from, letter: &[u8], body: Option<Message>| {
+        self.poll_by(fabric, all, &mut |from, letter, body| {
             self.arrived(fabric, from, letter, body);
-        };
+        });
+    }
+
+    /// The same with something else that becomes of it, inside MPI.
+    #[inline]
+    pub(super) fn poll_by(&self, fabric: Option<&Fabric>, all: bool, arrived: &mut Deliver<'_>) {
         let polled = self.session.poll(all, arrived);
         self.tell_received_later();
-        self.answer(fabric);
+        if self.questions.any() {
+            self.answer(fabric);
+        }
         if let Some(fabric) = fabric.filter(|_| self.held.any()) {
             // Whoever takes in messages: the ranks here need not all rest again.
             _ = fabric.conclude(self, None);
         }
         if let Err(error) = polled {
-            let why = format!("its process cannot be reached: {error}");
-            let before = 0..self.near.start;
-            self.fail(
-                fabric,
-                before.chain(self.near.end..self.ranks()),
-                &why,
-                None,
-            );
-            // Nothing is to be heard of them any more.
-            let (me, processes) = self.process();
-            let others = (0..processes).filter(|process| *process != me);
-            others.for_each(|process| self.session.membership.leave(process));
+            self.cannot_be_reached(fabric, &error);
         }
+    }
+
+    /// MPI has failed: nothing is to be heard of the other processes any more.
+    #[cold]
+    fn cannot_be_reached(&self, fabric: Option<&Fabric>, error: &str) {
+        let why = format!("its process cannot be reached: {error}");
+        let before = 0..self.near.start;
+        self.fail(
+            fabric,
+            before.chain(self.near.end..self.ranks()),
+            &why,
+            None,
+        );
+        let (me, processes) = self.process();
+        let others = (0..processes).filter(|process| *process != me);
+        others.for_each(|process| self.session.membership.leave(process));
     }
 
     /// Takes in the messages that have arrived before this world was opened here, and learns which processes have
@@ -253,11 +265,7 @@ impl Far {
         let packet = self.with_receipt(from, envelope.kind, packet);
         let endpoint = &fabric.endpoints[envelope.to];
         match envelope.kind {
-            Kind::Lane => {
-                let key = (packet.head.context(), packet.source());
-                let mut lanes = self.lanes[envelope.to - self.near.start].lock();
-                lanes.entry(key).or_default().push_back(packet);
-            }
+            Kind::Lane => self.lanes[envelope.to - self.near.start].put(packet),
             // The receiving end lives as long as the endpoint, so a send cannot fail.
             _ => _ = endpoint.mail.send(packet),
         }

@@ -28,6 +28,7 @@ const LAST: u32 = u32::MAX;
 
 impl Far {
     /// Answers the questions of other processes. Not where the registry may be open, nor inside MPI.
+    #[cold]
     pub(super) fn answer(&self, fabric: Option<&Fabric>) {
         for (from, question) in self.questions.take() {
             self.tell_seen(To::One(from), question, fabric);

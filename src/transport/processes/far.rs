@@ -1,6 +1,6 @@
 //! The far ranks of one world: where they are, what is sent to them, how the world ends.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -10,6 +10,7 @@ use parking_lot::{Mutex, MutexGuard};
 
 use super::held::HeldMessages;
 use super::judged::Judged;
+use super::lanes_into::LanesInto;
 use super::notes::{End, Hello, Writer};
 use super::questions::Questions;
 use super::receipts::Receipts;
@@ -20,17 +21,12 @@ use crate::Rank;
 use crate::error::{Cause, Deadlock, Gone};
 use crate::mpi::Launched;
 use crate::op::elements::Elements;
-use crate::sync;
 use crate::transport::communicator::members::Members;
-use crate::transport::matching::by_source::BySource;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::trace::origin::Origin;
 use crate::transport::trace::part::WorldPart;
 use crate::transport::{CommShared, Fabric};
-
-/// The messages that wait in the lanes into one near rank, by context and world rank of their sender.
-pub(super) type Waiting = BySource<VecDeque<Packet>>;
 
 /// The ranks of a world in other processes.
 pub(crate) struct Far {
@@ -43,7 +39,7 @@ pub(crate) struct Far {
     firsts: Vec<Rank>,
     pub(crate) near: Range<Rank>,
     /// The lanes into each near rank.
-    pub(super) lanes: Box<[sync::Mutex<Waiting>]>,
+    pub(super) lanes: Box<[LanesInto]>,
     /// Why communicators have broken in other processes, by context.
     pub(super) broken: Mutex<HashMap<u32, Cause>>,
     /// Communicators that not all near members have taken, and how many have not.
@@ -101,10 +97,7 @@ impl Far {
             session,
             world,
             mark: mark(world, all),
-            lanes: near
-                .clone()
-                .map(|_| sync::Mutex::new(Waiting::default()))
-                .collect(),
+            lanes: near.clone().map(|_| LanesInto::default()).collect(),
             near,
             firsts,
             broken: Mutex::default(),
@@ -182,14 +175,18 @@ impl Far {
     /// Sends elements of a type that may leave the process, which is checked before.
     pub(super) fn send_elements(&self, to: Rank, head: Head, elements: Elements<'_>, kind: Kind) {
         match wire::envelope(kind, self.world, to, head, elements) {
-            Some(envelope) => {
-                let (to, head) = (self.process_of(to), envelope.bytes());
-                self.will_send(to);
-                self.session.processes.send(to, &head, elements.bytes());
-                self.tell_received_later();
-            }
+            Some(envelope) => self.send_in(&envelope, elements),
             None => panic!("{} cannot leave the process", elements.info().name()),
         }
+    }
+
+    /// Sends elements in their envelope.
+    #[inline]
+    pub(super) fn send_in(&self, envelope: &Envelope, elements: Elements<'_>) {
+        let (to, head) = (self.process_of(envelope.to), envelope.bytes());
+        self.will_send(to);
+        self.session.processes.send(to, &head, elements.bytes());
+        self.tell_received_later();
     }
 
     /// Tells the other processes how a near rank has ended, the first time.
@@ -348,8 +345,7 @@ impl Far {
     pub(super) fn left(&self) -> Vec<(Rank, Packet)> {
         let mut left = Vec::new();
         for (rank, lanes) in self.near.clone().zip(&self.lanes) {
-            let queues = std::mem::take(&mut *lanes.lock());
-            left.extend(queues.into_values().flatten().map(|packet| (rank, packet)));
+            left.extend(lanes.drain().map(|packet| (rank, packet)));
         }
         left
     }

@@ -54,6 +54,7 @@ impl HeldMessages {
     }
 
     /// Whether messages are held: then the ranks here are to be told.
+    #[inline]
     pub(super) fn any(&self) -> bool {
         // Relaxed: set inside MPI, by this thread or before its own look there.
         self.any.load(Ordering::Relaxed)

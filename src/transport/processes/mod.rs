@@ -12,8 +12,8 @@
 //!   `judgement`: what the ranks are told by all local states, `judged` once a round; `rest`: when a process does so, and
 //!   `held`: messages that wait until it has
 //! - `asking`: what a rank asks the other processes when calls do not match; `questions`: those that are open
-//! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives; `spread_lanes`: lanes of a communicator
-//!   with far members; `parts`: the parts of such a communicator; `synchronous`: synchronous sends, and
+//! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives, and `straight`: of what the rank waits for
+//!   that takes it in; `spread_lanes`: lanes of a communicator with far members, and `lanes_into`: what waits there; `parts`: the parts of such a communicator; `synchronous`: synchronous sends, and
 //!   `receipts`: those that are open
 //!
 //! A rank takes in what has arrived in the one wait loop, and when it tests or makes progress ([`Fabric::pump`]). So it
@@ -26,6 +26,7 @@ mod far;
 mod held;
 mod judged;
 mod judgement;
+mod lanes_into;
 mod local_state;
 mod membership;
 #[cfg(all(test, loom))]
@@ -39,6 +40,7 @@ mod rest;
 mod session;
 mod silence;
 mod spread_lanes;
+mod straight;
 mod synchronous;
 #[cfg(all(test, not(loom)))]
 mod tests;
@@ -280,6 +282,29 @@ impl Port {
         self.fabric.far.is_some()
     }
 
+    /// Sends elements to a far rank that has not ended, as operation number `count` of this rank. Returns whether it did; if
+    /// not, nothing has happened.
+    #[inline]
+    pub(in crate::transport) fn send_far_at_once(
+        &self,
+        to: Rank,
+        head: Head,
+        data: Elements<'_>,
+        count: u64,
+    ) -> bool {
+        let far = self.fabric.far.as_ref();
+        let Some(far) = far.filter(|_| self.fabric.is_far(to) && self.fabric.is_there(to)) else {
+            return false;
+        };
+        let Some(envelope) = wire::envelope(wire::Kind::Mail, far.world, to, head, data) else {
+            return false;
+        };
+        self.begin(count);
+        far.send_in(&envelope, data);
+        self.count(data.size());
+        true
+    }
+
     /// Takes in what has arrived from other processes. Not where the registry may be open, as in the look of a wait: a
     /// rank's end may be among it.
     #[inline]
@@ -293,13 +318,11 @@ impl Port {
         self.fabric.pump(false);
     }
 
-    /// Looks for a message from another process, where ranks take turns on the CPUs. Returns whether it was found.
+    /// Looks for a message from another process, where ranks take turns on the CPUs: by `look`, which takes in what arrives.
+    /// Returns whether it was found.
     pub(crate) fn spin_for_far(&self, look: &mut dyn FnMut() -> bool) -> bool {
         let crowded = PATIENT && self.crowded() && !self.is_controlled();
-        (0..if crowded { FAR_SPINS } else { 0 }).any(|_| {
-            self.pump_one();
-            look()
-        })
+        (0..if crowded { FAR_SPINS } else { 0 }).any(|_| look())
     }
 
     /// When a rank that sleeps must look again, after `naps` sleeps without success: in a world with far ranks soon, and

@@ -40,8 +40,7 @@ impl World {
     /// The message of the rank in the other process, if it has been taken in.
     pub(in crate::transport) fn take(&self, port: &Port) -> Option<Packet> {
         let key = (OF_COLLECTIVES, self.near);
-        let mut lanes = self.far.lanes[port.me].lock();
-        lanes.get_mut(&key)?.pop_front()
+        self.far.lanes[port.me].take(key)
     }
 
     /// The number of messages that were received, as this process counts them.

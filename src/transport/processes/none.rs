@@ -10,6 +10,8 @@ use crate::op::elements::{Elements, Info};
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::record::CallRecord;
 use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::matching::receive_buffer::ReceiveBuffer;
+use crate::transport::matching::want::Want;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
@@ -160,10 +162,26 @@ impl Port {
     }
 
     #[inline(always)]
+    pub(in crate::transport) fn send_far_at_once(
+        &self,
+        _: Rank,
+        _: Head,
+        _: Elements<'_>,
+        _: u64,
+    ) -> bool {
+        false
+    }
+
+    #[inline(always)]
     pub(crate) fn pump(&self) {}
 
     #[inline(always)]
     pub(crate) fn pump_one(&self) {}
+
+    #[inline(always)]
+    pub(in crate::transport) fn pump_into(&self, _: &Want, _: &mut ReceiveBuffer<'_>) -> bool {
+        false
+    }
 
     #[inline(always)]
     pub(crate) fn ask_far(&self) {}

@@ -54,10 +54,17 @@ impl Questions {
         self.open.store(true, Ordering::Relaxed);
     }
 
+    /// Whether there may be questions to answer.
+    #[inline]
+    pub(super) fn any(&self) -> bool {
+        // Relaxed: whoever took a question in sees it.
+        self.open.load(Ordering::Relaxed)
+    }
+
     /// The questions that were asked here, to be answered.
     pub(super) fn take(&self) -> Vec<(usize, u32)> {
-        // Relaxed: whoever took a question in sees it. A look that finds none writes nothing.
-        match self.open.load(Ordering::Relaxed) && self.open.swap(false, Ordering::Relaxed) {
+        // Relaxed: as in `any`.
+        match self.open.swap(false, Ordering::Relaxed) {
             true => std::mem::take(&mut *self.asked.lock()),
             false => Vec::new(),
         }

@@ -188,6 +188,7 @@ impl Session {
     }
 
     /// Takes in what has arrived, and tells the others which processes were excluded by that.
+    #[inline]
     pub(super) fn poll(&self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
         let polled = self.processes.poll(all, deliver);
         if self.membership.has_news() {

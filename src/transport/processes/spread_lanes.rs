@@ -72,11 +72,17 @@ impl Lanes for SpreadLanes {
             return self.near.take(from, place);
         };
         let key = (self.comm.context + OF_COLLECTIVES, rank);
-        let mut lanes = far.lanes[self.me - far.near.start].lock();
-        let Some(packet) = lanes.get_mut(&key).and_then(|queue| queue.pop_front()) else {
-            return false;
-        };
-        *place = packet;
-        true
+        let taken = far.lanes[self.me - far.near.start].take(key);
+        taken.map(|packet| *place = packet).is_some()
+    }
+
+    fn take_in(&self, from: Rank, place: &mut Packet) -> bool {
+        match (self.far(from), &self.fabric.far) {
+            (Some(rank), Some(far)) => {
+                let key = (self.comm.context + OF_COLLECTIVES, rank);
+                far.take_from_lane(&self.fabric, self.me, key, place)
+            }
+            _ => self.near.take(from, place),
+        }
     }
 }

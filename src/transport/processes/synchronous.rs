@@ -64,6 +64,7 @@ impl Far {
     }
 
     /// The same after this thread was inside MPI, for others that have found it there.
+    #[inline]
     pub(super) fn tell_received_later(&self) {
         // Relaxed: what arrived while another thread was inside MPI, that one sees.
         if self.owed.load(Ordering::Relaxed) > 0 {

@@ -141,13 +141,11 @@ impl Envelope {
 
     /// The envelope of a message and its contents.
     pub(super) fn open(letter: &[u8]) -> Option<(Envelope, &[u8])> {
-        let (envelope, contents) = letter.split_at_checked(LENGTH)?;
-        let mut words = envelope.chunks_exact(8).map(|word| {
-            let word: [u8; 8] = word.try_into().unwrap_or_default();
-            u64::from_le_bytes(word)
-        });
-        let [first, to, line, call, plain, count] =
-            std::array::from_fn(|_| words.next().unwrap_or(0));
+        let (envelope, contents) = letter.split_first_chunk::<LENGTH>()?;
+        let (words, _) = envelope.as_chunks();
+        let word = |place: usize| u64::from_le_bytes(words[place]);
+        let [first, to, line, call] = [word(0), word(1), word(2), word(3)];
+        let (plain, count) = (word(4), word(5));
         let high = |word: u64| (word >> 32) as u32;
         let envelope = Envelope {
             kind: Kind::of((first as u32, high(to)))?,
@@ -185,31 +183,31 @@ pub(super) fn packet(
     contents: &[u8],
     body: Option<Message>,
 ) -> Option<Packet> {
-    let info = plain::type_of(envelope.plain)?;
-    let count = usize::try_from(envelope.count).ok()?;
-    let bytes = body.as_ref().map_or(contents, Message::bytes);
-    let first = bytes.as_ptr();
-    let is_whole = count.checked_mul(info.size()) == Some(bytes.len());
-    if !is_whole || !first.addr().is_multiple_of(info.align()) {
-        return None;
-    }
     // A packet with a receipt owns its elements.
     let may_share = !matches!(envelope.kind, Kind::Synchronous(_));
-    let mut body = body;
-    if may_share && let Some(body) = body.take() {
+    let elements = elements(envelope, body.as_ref().map_or(contents, Message::bytes))?;
+    if may_share && body.is_some() {
+        let (count, info) = (elements.len(), elements.info());
         // SAFETY: these bytes are elements of this type, see the head.
-        let received = unsafe { Received::new(Box::new(body), count, info) };
+        let received = unsafe { Received::new(Box::new(body?), count, info) };
         return Some(Packet::shared(envelope.head, info, Arc::new(received)));
     }
-    // SAFETY: these bytes are `count` elements of this type, and the pointer is aligned, as just checked. They are in
-    // `contents` or in `body`, which lives until the end of this function.
-    let elements = unsafe { Elements::from_raw(first, count, info) };
-    let packet = match may_share && Packet::fits(elements) {
+    Some(match may_share && Packet::fits(elements) {
         true => Packet::eager(envelope.head, elements),
         false => Packet::copy_of(envelope.head, elements),
-    };
-    drop(body);
-    Some(packet)
+    })
+}
+
+/// The elements of a message in these bytes; `None` as above.
+#[inline]
+pub(super) fn elements<'b>(envelope: &Envelope, bytes: &'b [u8]) -> Option<Elements<'b>> {
+    let info = plain::type_of(envelope.plain)?;
+    let count = usize::try_from(envelope.count).ok()?;
+    let first = bytes.as_ptr();
+    let is_whole = count.checked_mul(info.size()) == Some(bytes.len());
+    // SAFETY: these bytes are `count` elements of this type, see the head, and the pointer is aligned, as is checked.
+    (is_whole && first.addr().is_multiple_of(info.align()))
+        .then(|| unsafe { Elements::from_raw(first, count, info) })
 }
 
 #[cfg(all(test, not(loom)))]

@@ -193,6 +193,21 @@ impl Port {
         find(look, |look| self.go_on_waiting(reason, look))
     }
 
+    /// The same with a look that takes in itself what arrives from other processes, where it is told that it may.
+    #[inline]
+    pub(crate) fn wait_taking_in<R>(
+        &self,
+        reason: &Reason<'_>,
+        mut look: impl FnMut(bool) -> Option<R>,
+    ) -> Result<R> {
+        let spins = !self.has_started() && !self.fabric.is_controlled();
+        if spins && let Some(found) = self.spin_by(&self.spins, false, &mut || look(true)) {
+            return Ok(found);
+        }
+        // The registry may be open where it looks before it sleeps.
+        find(|| look(false), |look| self.go_on_waiting(reason, look))
+    }
+
     /// What is left of a wait that has spun, or all of one while started collectives are open.
     #[inline(never)]
     fn go_on_waiting(&self, reason: &Reason<'_>, look: &mut dyn FnMut() -> bool) -> Result<()> {
@@ -252,6 +267,18 @@ impl Port {
         budget: &Cell<u32>,
         look: &mut impl FnMut() -> Option<R>,
     ) -> Option<R> {
+        // Asked once: a look takes a few nanoseconds.
+        self.spin_by(budget, self.has_far(), look)
+    }
+
+    /// The same, where each look `pumps` first, or takes in itself what arrives from other processes.
+    #[inline]
+    fn spin_by<R>(
+        &self,
+        budget: &Cell<u32>,
+        pumps: bool,
+        look: &mut impl FnMut() -> Option<R>,
+    ) -> Option<R> {
         let spins = match PATIENT {
             true if self.crowded() => {
                 self.pump();
@@ -260,10 +287,8 @@ impl Port {
             true => budget.get(),
             false => 0,
         };
-        // Asked once: a look takes a few nanoseconds.
-        let has_far = self.has_far();
         for _ in 0..spins {
-            if has_far {
+            if pumps {
                 self.pump_one();
             }
             if let Some(found) = look() {

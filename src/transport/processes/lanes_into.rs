@@ -1,0 +1,64 @@
+//! What waits in the lanes from far ranks into one near rank.
+//!
+//! Put there inside MPI, by whichever thread takes it in, and taken by the near rank alone.
+
+use std::collections::VecDeque;
+
+use crate::Rank;
+use crate::sync::{AtomicUsize, Mutex, Ordering};
+use crate::transport::matching::by_source::BySource;
+use crate::transport::memory::packet::Packet;
+
+/// The lanes into one near rank.
+#[derive(Default)]
+pub(super) struct LanesInto {
+    /// Number of packets in all lanes, changed under the lock: a look that finds none takes no lock.
+    count: AtomicUsize,
+    /// By context and world rank of the sender.
+    lanes: Mutex<BySource<VecDeque<Packet>>>,
+}
+
+impl LanesInto {
+    /// Whether there is no packet in any lane; inside MPI that stays so.
+    #[inline]
+    pub(super) fn are_empty(&self) -> bool {
+        // Relaxed: inside MPI this thread has that lock after all that have put something there. A rank that sleeps looks
+        // again after a fence, which pairs with that of whoever rouses it after the post.
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    /// Puts a packet behind those of its lane.
+    pub(super) fn put(&self, packet: Packet) {
+        let key = (packet.head.context(), packet.source());
+        let mut lanes = self.lanes.lock();
+        lanes.entry(key).or_default().push_back(packet);
+        self.add(1);
+    }
+
+    /// The first packet of a lane.
+    pub(super) fn take(&self, key: (u32, Rank)) -> Option<Packet> {
+        if self.are_empty() {
+            return None;
+        }
+        let mut lanes = self.lanes.lock();
+        let packet = lanes.get_mut(&key)?.pop_front()?;
+        self.add(-1);
+        Some(packet)
+    }
+
+    /// Takes all packets.
+    pub(super) fn drain(&self) -> impl Iterator<Item = Packet> + use<> {
+        let mut lanes = self.lanes.lock();
+        // Relaxed: as in `add`.
+        self.count.store(0, Ordering::Relaxed);
+        std::mem::take(&mut *lanes).into_values().flatten()
+    }
+
+    /// Counts packets, under the lock.
+    fn add(&self, packets: isize) {
+        // Relaxed: changed under the lock alone; for who reads it without, see `are_empty`.
+        let count = self.count.load(Ordering::Relaxed);
+        self.count
+            .store(count.wrapping_add_signed(packets), Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,233 @@
+//! Messages of far ranks that go straight to the rank that takes them in, because it waits for them: past its mailbox
+//! or lane, which are empty, so that nothing is overtaken.
+
+use super::far::Far;
+use super::wire::{self, Envelope, Kind};
+use crate::Rank;
+use crate::transport::Fabric;
+use crate::transport::matching::receive_buffer::ReceiveBuffer;
+use crate::transport::matching::want::Want;
+use crate::transport::memory::packet::Packet;
+use crate::transport::port::Port;
+
+/// Takes a message whose contents are in its letter, or leaves it.
+type Take<'t> = dyn FnMut(&Envelope, &[u8]) -> bool + 't;
+
+impl Far {
+    /// Takes in one message. If it is of this kind and for this near rank, which calls this, `take` gets it, inside MPI.
+    /// Returns whether it was taken.
+    pub(super) fn poll_for(
+        &self,
+        fabric: &Fabric,
+        whose: (Rank, Kind),
+        take: &mut Take<'_>,
+    ) -> bool {
+        let mut taken = false;
+        self.poll_by(Some(fabric), false, &mut |from, letter, body| {
+            if !taken && body.is_none() && self.goes_straight(from, letter, whose, take) {
+                taken = true;
+            } else {
+                self.arrived(Some(fabric), from, letter, body);
+            }
+        });
+        taken
+    }
+
+    /// Whether a message was taken, which counts as received then.
+    #[inline]
+    fn goes_straight(
+        &self,
+        from: usize,
+        letter: &[u8],
+        (me, kind): (Rank, Kind),
+        take: &mut Take<'_>,
+    ) -> bool {
+        let Some((envelope, contents)) = Envelope::open(letter) else {
+            return false;
+        };
+        let is_for_me = (envelope.kind, envelope.to, envelope.world) == (kind, me, self.world);
+        let is_taken = is_for_me
+            && self.ranks_of(from).contains(&envelope.head.source())
+            && !self.held.any()
+            && !self.session.membership.is_dropped(from)
+            && take(&envelope, contents);
+        if is_taken {
+            self.has_received(from);
+        }
+        is_taken
+    }
+
+    /// Takes the next packet of a lane into a near rank, which calls this; takes in one message meanwhile, if there is none.
+    pub(super) fn take_from_lane(
+        &self,
+        fabric: &Fabric,
+        me: Rank,
+        key: (u32, Rank),
+        place: &mut Packet,
+    ) -> bool {
+        let lanes = &self.lanes[me - self.near.start];
+        let taken = self.poll_for(fabric, (me, Kind::Lane), &mut |envelope, contents| {
+            let head = envelope.head;
+            let is_next = (head.context(), head.source()) == key && lanes.are_empty();
+            match is_next.then(|| wire::packet(envelope, contents, None)) {
+                Some(Some(packet)) => {
+                    *place = packet;
+                    true
+                }
+                _ => false,
+            }
+        });
+        taken || lanes.take(key).map(|packet| *place = packet).is_some()
+    }
+}
+
+impl Port {
+    /// Takes in one message from another process: straight into the buffer if it is wanted, fits there, and nothing is in the
+    /// mailbox. Returns whether it is there. For a rank without posted receives that has nothing wanted set aside.
+    #[inline]
+    pub(in crate::transport) fn pump_into(
+        &self,
+        want: &Want,
+        into: &mut ReceiveBuffer<'_>,
+    ) -> bool {
+        let Some(far) = &self.fabric.far else {
+            return false;
+        };
+        far.poll_for(
+            &self.fabric,
+            (self.me, Kind::Mail),
+            &mut |envelope, contents| {
+                let is_next = want.accepts(envelope.head) && self.endpoint.mail.is_empty();
+                is_next && fill(into, envelope, contents)
+            },
+        )
+    }
+}
+
+/// Copies the elements of a message into a buffer of their type that has room for them.
+fn fill(into: &mut ReceiveBuffer<'_>, envelope: &Envelope, contents: &[u8]) -> bool {
+    let Some(elements) = wire::elements(envelope, contents) else {
+        return false;
+    };
+    let room = into.elements.reborrow().get(0..elements.len());
+    match room.filter(|room| room.info().is(elements.info())) {
+        Some(mut room) => {
+            room.copy_from(elements);
+            (into.head, into.count) = (envelope.head, elements.len());
+            true
+        }
+        None => false,
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::mpi::Processes;
+    use crate::op::elements::{Elements, ElementsMut};
+    use crate::transport::Settings;
+    use crate::transport::memory::head::{Head, OF_COLLECTIVES};
+    use crate::transport::processes::notes::Hello;
+    use crate::transport::processes::session::Session;
+
+    const FAR: Rank = 2;
+
+    /// A message of one number from the first rank of the other process.
+    fn letter(kind: Kind, (to, context, tag): (Rank, u32, u32), number: u64) -> Vec<u8> {
+        let head = Head::new(context, FAR, tag, 0);
+        let envelope = wire::envelope(kind, 1, to, head, Elements::of(&[number]));
+        let mut letter = envelope.expect("numbers are plain").bytes().to_vec();
+        letter.extend(number.to_le_bytes());
+        letter
+    }
+
+    /// Two processes of two ranks, and what arrives at the first one.
+    fn world(letters: impl IntoIterator<Item = Vec<u8>>) -> (Arc<Far>, Port) {
+        let letters = letters.into_iter().map(|letter| (1, letter));
+        let processes = Processes::without_mpi((0, 2), letters);
+        let session: &'static Session = Box::leak(Box::new(Session::new(processes)));
+        let hello = || Hello {
+            ranks: 2,
+            ..Hello::default()
+        };
+        let far = Arc::new(Far::new(session, 1, &[hello(), hello()]));
+        let port = Fabric::spread(far.clone(), Settings::default()).port(0);
+        (far, port)
+    }
+
+    /// The other process has exited: it is not waited for.
+    fn end(far: &Far) {
+        far.has_ended(FAR);
+        far.has_ended(FAR + 1);
+        far.session.membership.leave(1);
+    }
+
+    /// What a look for a message with this tag puts into a buffer of so many numbers.
+    fn pumped(port: &Port, tag: u32, room: usize) -> Option<u64> {
+        let mut buffer = vec![0u64; room];
+        let mut into = ReceiveBuffer {
+            elements: ElementsMut::of(&mut buffer),
+            head: Head::default(),
+            count: 0,
+        };
+        let want = Want::new(0, Some(FAR), Some(tag));
+        let is_there = port.pump_into(&want, &mut into);
+        assert!(!is_there || (into.head.tag(), into.count) == (tag, 1));
+        is_there.then(|| buffer[0])
+    }
+
+    fn mailed(port: &Port, tag: u32) -> Option<u64> {
+        let mut packet = Packet::empty();
+        let is_there = port.receive_now(&Want::new(0, Some(FAR), Some(tag)), &mut packet);
+        is_there.then(|| packet.open(&*port.fabric, |data: &[u64]| data[0]).unwrap())
+    }
+
+    #[test]
+    fn a_message_goes_straight_into_a_buffer_unless_it_would_overtake_another() {
+        let of = |tag, number| letter(Kind::Mail, (0, 0, tag), number);
+        let letters = [of(1, 10), of(1, 11), of(2, 20), of(1, 12), of(1, 13)];
+        let (far, port) = world(letters);
+        assert_eq!(pumped(&port, 1, 1), Some(10));
+        assert_eq!(pumped(&port, 1, 0), None, "it is too long for the buffer");
+        assert_eq!((pumped(&port, 2, 1), pumped(&port, 1, 1)), (None, None));
+        assert_eq!(far.count().received, 4);
+        assert_eq!(
+            [1, 2, 1].map(|tag| mailed(&port, tag)),
+            [Some(11), Some(20), Some(12)]
+        );
+        assert_eq!((pumped(&port, 1, 2), pumped(&port, 1, 2)), (Some(13), None));
+        assert_eq!(far.count().received, 5);
+        end(&far);
+    }
+
+    #[test]
+    fn what_is_held_or_for_another_rank_goes_its_usual_way() {
+        let other = letter(Kind::Mail, (1, 0, 1), 1);
+        let (far, port) = world([other, letter(Kind::Mail, (0, 0, 1), 2)]);
+        assert_eq!(pumped(&port, 1, 1), None);
+        assert!(!port.fabric.endpoints[1].mail.is_empty());
+        far.held.begin(1);
+        assert_eq!((pumped(&port, 1, 1), far.count().received), (None, 1));
+        far.take_held(Some(&port.fabric), true);
+        assert_eq!((mailed(&port, 1), far.count().received), (Some(2), 2));
+        end(&far);
+    }
+
+    #[test]
+    fn packets_of_a_lane_are_taken_in_their_order() {
+        let of = |context, tag| letter(Kind::Lane, (0, context + OF_COLLECTIVES, tag), tag.into());
+        let (far, port) = world([of(0, 1), of(8, 2), of(0, 3), of(0, 4)]);
+        let mut packet = Packet::empty();
+        let mut next = |context: u32| {
+            let key = (context + OF_COLLECTIVES, FAR);
+            let is_there = far.take_from_lane(&port.fabric, 0, key, &mut packet);
+            is_there.then(|| packet.head.tag())
+        };
+        let taken = [next(0), next(0), next(0), next(8), next(0), next(0)];
+        assert_eq!(taken, [Some(1), None, Some(3), Some(2), Some(4), None]);
+        assert!(far.lanes[0].are_empty());
+        end(&far);
+    }
+}
