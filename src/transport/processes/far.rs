@@ -97,7 +97,7 @@ impl Far {
             session,
             world,
             mark: mark(world, all),
-            lanes: near.clone().map(|_| LanesInto::default()).collect(),
+            lanes: near.clone().map(|_| LanesInto::new()).collect(),
             near,
             firsts,
             broken: Mutex::default(),

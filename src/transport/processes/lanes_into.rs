@@ -10,7 +10,6 @@ use crate::transport::matching::by_source::BySource;
 use crate::transport::memory::packet::Packet;
 
 /// The lanes into one near rank.
-#[derive(Default)]
 pub(super) struct LanesInto {
     /// Number of packets in all lanes, changed under the lock: a look that finds none takes no lock.
     count: AtomicUsize,
@@ -19,6 +18,13 @@ pub(super) struct LanesInto {
 }
 
 impl LanesInto {
+    pub(super) fn new() -> LanesInto {
+        LanesInto {
+            count: AtomicUsize::new(0),
+            lanes: Mutex::new(BySource::default()),
+        }
+    }
+
     /// Whether there is no packet in any lane; inside MPI that stays so.
     #[inline]
     pub(super) fn are_empty(&self) -> bool {
