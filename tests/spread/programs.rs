@@ -167,6 +167,12 @@ fn talk(comm: &Comm) -> Result<u64> {
     half.barrier()?;
     let sent = comm.iall_reduce(vec![me as u64], op::Sum)?.wait()?;
     comm.barrier()?;
+    // Of two ranks in each process, one leads the first of these, and the other one the second.
+    for least in 0..2 {
+        let mut last = [me as u64 + least];
+        comm.all_reduce(&mut last, op::Max)?;
+        assert_eq!(last[0], size as u64 - 1 + least);
+    }
     Ok(sent[0] + got[0] as u64)
 }
 

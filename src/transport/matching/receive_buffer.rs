@@ -1,4 +1,4 @@
-//! The buffer of a blocking receive, to which a short message is copied straight from the fast box.
+//! The buffer of a blocking receive, to which a short message is copied straight from the fast box or from MPI.
 
 use crate::op::elements::ElementsMut;
 use crate::transport::memory::head::Head;

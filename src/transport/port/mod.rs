@@ -321,8 +321,8 @@ impl Port {
         self.fabric.is_controlled()
     }
 
-    /// Whether messages to a rank go through the mailbox alone, each as a packet that owns its contents: over channels, and where
-    /// a chooser orders them; and to other processes.
+    /// Whether messages to a rank go through the mailbox alone, each as a packet that owns its contents: over channels, and
+    /// where a chooser orders them; and to other processes.
     pub(in crate::transport) fn has_one_path_to(&self, to: Rank) -> bool {
         self.fabric.is_controlled() || self.fabric.is_over_channels() || self.fabric.is_far(to)
     }

@@ -54,8 +54,8 @@ impl Port {
     }
 
     /// Sends a short message through the fast box, or any to another process, if nothing stands in its way, as operation
-    /// number `count` of this rank: everything that the receiver need not wait for comes after the post. Returns whether it did; if not, nothing has
-    /// happened.
+    /// number `count` of this rank: everything that the receiver need not wait for comes after the post. Returns whether it
+    /// did; if not, nothing has happened.
     #[inline]
     pub(crate) fn send_at_once(
         &self,

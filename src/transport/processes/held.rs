@@ -41,8 +41,7 @@ impl HeldMessages {
         letter: &[u8],
         body: Option<Message>,
     ) -> Option<Option<Message>> {
-        // Relaxed: as in `begin`.
-        if !self.any.load(Ordering::Relaxed) {
+        if !self.any() {
             return Some(body);
         }
         let (processes, letters) = &mut *self.held.lock();
@@ -56,8 +55,9 @@ impl HeldMessages {
     /// Whether messages are held: then the ranks here are to be told.
     #[inline]
     pub(super) fn any(&self) -> bool {
-        // Relaxed: set inside MPI, by this thread or before its own look there.
-        self.any.load(Ordering::Relaxed)
+        // Acquire: pairs with the release in `next`, so that what was held is in its mailbox or lane before anything that
+        // arrives now. It is set inside MPI, by this thread or before its own look there.
+        self.any.load(Ordering::Acquire)
     }
 
     /// The next message that was held. If there is none, no more are held.
@@ -66,8 +66,8 @@ impl HeldMessages {
         let next = letters.pop_front();
         if next.is_none() {
             processes.fill(false);
-            // Relaxed: a message that arrives now finds that its process is not held.
-            self.any.store(false, Ordering::Relaxed);
+            // Release: pairs with the acquire in `any`, and comes after all that was held has been taken in.
+            self.any.store(false, Ordering::Release);
         }
         next
     }

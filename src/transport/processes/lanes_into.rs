@@ -1,6 +1,7 @@
 //! What waits in the lanes from far ranks into one near rank.
 //!
-//! Put there inside MPI, by whichever thread takes it in, and taken by the near rank alone.
+//! Put there by whichever thread takes it in, inside MPI or after it was [held](super::held), and taken by the near rank
+//! alone.
 
 use std::collections::VecDeque;
 
@@ -25,10 +26,11 @@ impl LanesInto {
         }
     }
 
-    /// Whether there is no packet in any lane; inside MPI that stays so.
+    /// Whether there is no packet in any lane; inside MPI, while nothing is held, that stays so.
     #[inline]
     pub(super) fn are_empty(&self) -> bool {
-        // Relaxed: inside MPI this thread has that lock after all that have put something there. A rank that sleeps looks
+        // Relaxed: inside MPI this thread has that lock after all that have put something there, or has seen, by an acquire,
+        // that nothing is held any more. A rank that sleeps looks
         // again after a fence, which pairs with that of whoever rouses it after the post.
         self.count.load(Ordering::Relaxed) == 0
     }

@@ -3,8 +3,9 @@
 //! All ranks of a world are numbered over its processes, and each has an endpoint here. That of a *far* rank, one of
 //! another process, gets no message: a post to it becomes a message between processes ([`wire`]). What arrives is put,
 //! in order of arrival, into the mailbox or the lane of its *near* receiver, so that matching, order, probes and requests
-//! are the same as between threads. The ends of far ranks are recorded like those of near ones, and a far rank that has
-//! not ended counts as running: so failures reach the ranks that wait, and a deadlock of near ranks is found.
+//! are the same as between threads; a message for which the rank that takes it in waits goes past them while they are
+//! empty. The ends of far ranks are recorded like those of near ones, and a far rank that has not ended counts as running:
+//! so failures reach the ranks that wait, and a deadlock of near ranks is found.
 //!
 //! - `session`: the processes, from the first world to the exit; `membership`: which of them take part; `wire`: messages
 //!   as bytes; `notes`: what processes tell each other besides, with their `reports`
@@ -13,8 +14,8 @@
 //!   `held`: messages that wait until it has
 //! - `asking`: what a rank asks the other processes when calls do not match; `questions`: those that are open
 //! - `far`: the far ranks of a world; `arrival`: what becomes of what arrives, and `straight`: of what the rank waits for
-//!   that takes it in; `spread_lanes`: lanes of a communicator with far members, and `lanes_into`: what waits there; `parts`: the parts of such a communicator; `synchronous`: synchronous sends, and
-//!   `receipts`: those that are open
+//!   that takes it in; `spread_lanes`: lanes of a communicator with far members, and `lanes_into`: what waits there;
+//!   `parts`: the parts of such a communicator; `synchronous`: synchronous sends, and `receipts`: those that are open
 //!
 //! A rank takes in what has arrived in the one wait loop, and when it tests or makes progress ([`Fabric::pump`]). So it
 //! does for all near ranks. The loop's last stage sleeps for a millisecond at most in a world with far ranks, as nothing

@@ -14,7 +14,7 @@ use crate::transport::port::Port;
 type Take<'t> = dyn FnMut(&Envelope, &[u8]) -> bool + 't;
 
 impl Far {
-    /// Takes in one message. If it is of this kind and for this near rank, which calls this, `take` gets it, inside MPI.
+    /// Takes in one message, and what a body held up. If one of them is of this kind and for this near rank, which calls this, `take` gets it, inside MPI.
     /// Returns whether it was taken.
     pub(super) fn poll_for(
         &self,
@@ -57,7 +57,7 @@ impl Far {
         is_taken
     }
 
-    /// Takes the next packet of a lane into a near rank, which calls this; takes in one message meanwhile, if there is none.
+    /// Takes the next packet of a lane into a near rank, which calls this, after taking in one message.
     pub(super) fn take_from_lane(
         &self,
         fabric: &Fabric,
@@ -82,8 +82,9 @@ impl Far {
 }
 
 impl Port {
-    /// Takes in one message from another process: straight into the buffer if it is wanted, fits there, and nothing is in the
-    /// mailbox. Returns whether it is there. For a rank without posted receives that has nothing wanted set aside.
+    /// Takes in one message from another process: straight into the buffer if a message of its source alone is wanted, it fits
+    /// there, and nothing is in the mailbox. Returns whether it is there. For a rank without posted receives that has nothing
+    /// wanted set aside.
     #[inline]
     pub(in crate::transport) fn pump_into(
         &self,
@@ -93,11 +94,14 @@ impl Port {
         let Some(far) = &self.fabric.far else {
             return false;
         };
+        // A receive from any source looks at the fast box, where an earlier message may be, before it takes the mailbox's.
+        let is_alone = want.source().is_some();
         far.poll_for(
             &self.fabric,
             (self.me, Kind::Mail),
             &mut |envelope, contents| {
-                let is_next = want.accepts(envelope.head) && self.endpoint.mail.is_empty();
+                let is_next =
+                    is_alone && want.accepts(envelope.head) && self.endpoint.mail.is_empty();
                 is_next && fill(into, envelope, contents)
             },
         )
