@@ -91,7 +91,8 @@ impl Ring {
         self.last.load(Ordering::Relaxed)
     }
 
-    /// Writes operation `number`. Operations are numbered from 1 without gaps.
+    /// Writes operation `number`, one of the last [`DEPTH`]. Operations are numbered from 1 without gaps, but one may be
+    /// written after those inside it.
     #[inline]
     pub(crate) fn write(&self, number: u64, fixed: [u64; FIXED], notes: [u64; NOTES]) {
         let slot = self.slot(number);
@@ -108,7 +109,8 @@ impl Ring {
         // Release: pairs with the acquire in `read`.
         slot.number.store(number, Ordering::Release);
         // Relaxed: a hint where to begin.
-        self.last.store(number, Ordering::Relaxed);
+        self.last
+            .store(number.max(self.written()), Ordering::Relaxed);
     }
 
     /// Changes the notes of operation `number`, one of the last that this rank has written.
@@ -146,5 +148,21 @@ impl Ring {
         let first = last.saturating_sub(DEPTH as u64) + 1;
         let all = (first..=last).filter_map(|number| self.read(number));
         all.collect()
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_operation_that_is_written_after_those_inside_it_hides_none_of_them() {
+        let ring = Ring::new();
+        for number in [1, 3, 4, 2] {
+            ring.write(number, [number; FIXED], [0; NOTES]);
+        }
+        let entries = ring.entries();
+        let numbers: Vec<u64> = entries.iter().map(|entry| entry.number).collect();
+        assert_eq!(numbers, [1, 2, 3, 4]);
     }
 }

@@ -205,7 +205,7 @@ impl Recorder {
     /// Records the operation that the rank is inside, if that was deferred: the rank is about to wait.
     #[inline]
     pub(crate) fn settle(&self, call: &impl DescribeCall, show: &dyn Fn() -> String) {
-        if self.later.replace(false) {
+        if self.later.replace(false) && self.is_kept() {
             self.write(call, show, Progress::Inside);
         }
     }
