@@ -121,7 +121,11 @@ impl Port {
             return is_met();
         }
         let look = &mut || {
-            self.advance_started();
+            match self.has_started() {
+                true => self.advance_started(),
+                // They are over, and other requests are waited for.
+                false => self.take_in(),
+            }
             is_met().then_some(())
         };
         is_met() || self.spin(&self.spins, look).is_some()
