@@ -62,8 +62,8 @@ pub enum Algorithm {
     #[doc(alias = "recursive-doubling")]
     Doubling,
     /// Each rank writes its short vector into a cell that all ranks can read, and the ranks that need it read it there.
-    /// Among more than two ranks, the first one folds for all, or the last to arrive where ranks take turns on the
-    /// CPUs. Each message of its schedule is a read of a cell.
+    /// In an all-reduce of more than two ranks, the first one folds for all, or the last to arrive where ranks take turns on
+    /// the CPUs. Each message of its schedule is a read of a cell.
     Cells,
     /// A central barrier: all ranks count themselves in at one atomic word, and the last to arrive releases the others.
     /// Its schedule shows rank 0 as the last.

@@ -18,11 +18,12 @@ pub(crate) const CELL_BYTES: usize = 4 << 10;
 /// Elements with a stricter alignment do not use cells.
 const CELL_ALIGNMENT: usize = 64;
 
-/// Longer vectors, in bytes, are read in place; where ranks take turns, only vectors that exceed a cell are.
+/// Longer vectors, in bytes, of more than two ranks are read in place; where ranks take turns, only vectors that exceed a
+/// cell are.
 const DIRECT: usize = 1 << 10;
 
-/// The same of two ranks that both write, but in an all-gather: what is longer takes more time through cells than in place
-/// where it is not rewritten between calls.
+/// The same of two ranks that both write; in an all-gather or with a root, cells take all that they can hold. What is
+/// longer takes more time through cells than in place where it is not rewritten between calls.
 const PAIR: usize = 2 << 10;
 
 /// The maximum number of bytes that goes through a cell in place of far shorter elements: seven accumulators of `f64`
@@ -369,8 +370,8 @@ fn pick_started(call: &Call, elements: Elements) -> Picked {
     in_groups(call, elements.bytes, sent)
 }
 
-/// The number of bytes above which memory is read in place. This takes two synchronizations, and ranks that take turns
-/// pay a round of turns for each.
+/// The number of bytes above which more than two ranks read memory in place. This takes two synchronizations, and ranks
+/// that take turns pay a round of turns for each.
 fn direct_from(call: &Call) -> usize {
     if call.crowded { CELL_BYTES } else { DIRECT }
 }

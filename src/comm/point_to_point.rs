@@ -331,7 +331,7 @@ impl Comm {
         Ok(status)
     }
 
-    /// A send of a short message past everything that its receiver need not wait for, if nothing stands in the way: it is
+    /// A send of a short message, or of any to another process, past everything that its receiver need not wait for, if nothing stands in the way: it is
     /// checked, posted, and then recorded. Returns whether it did; if not, nothing has happened. Compiled once for all
     /// types.
     #[inline(never)]

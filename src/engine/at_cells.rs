@@ -24,8 +24,8 @@ const MEDIUM: usize = 512 + 1;
 /// the reads of a fold.
 const LONG: usize = 2048 + 1;
 
-/// A rank that has looked for a message so often waits for a writer that is late: it prefetches the lines of a message
-/// of any length at each look, so that they have come when the number does.
+/// A rank that has looked for a message so often waits for a writer that is late: whatever the length of the message, it
+/// prefetches the first lines at each look, so that they have come when the number does.
 const LOOKS: u32 = 32;
 
 /// A rank's end of the cells, created when it is first needed.

@@ -1,4 +1,5 @@
-//! Long copies from another rank's memory choose the faster of two methods by measurement.
+//! Long copies from another rank's memory, or into memory that another rank reads, choose the faster of two methods by
+//! measurement.
 //!
 //! Where a buffer goes back and forth between two cores, each written line must first be taken from the core that read
 //! it last. On some machines this is ten times as slow as writing past the caches. If no core has read the buffer,

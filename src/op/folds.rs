@@ -6,7 +6,8 @@
 //! [`Folds::several`], `raw_right` and `raw_left` get pointers. Their caller promises what they point to, in terms of
 //! the type that [`Folds::info`] describes, so the trait is `unsafe` to implement: an implementation must access
 //! elements of that type only. There are two, [`FoldsOf`] and [`ExactSums`], which describe the type of which their
-//! loops are, and [`OwnFolds`], which passes all on to the first. The other methods compare the types.
+//! loops are, and [`OwnFolds`], which describes the type of its operator's loops, folds one element of it by itself, and
+//! passes all else on to the first. The other methods compare the types.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -233,7 +234,8 @@ impl<T: Element, O: Operator<T>> OwnFolds<T, O> {
     }
 }
 
-// SAFETY: all is passed on to another implementation, which describes the same type.
+// SAFETY: one element is folded as one of type `T`, which is that of `info`; all else is passed on to another
+// implementation, which describes the same type.
 unsafe impl<T: Element, O: Operator<T>> Folds for OwnFolds<T, O> {
     fn info(&self) -> &'static Info {
         Info::of::<T>()

@@ -11,7 +11,7 @@
 //! `n - DEPTH`. What a rank knows of that is its *floor*: all ranks have left the calls below it. The floor rises when
 //! all cells of a call have been seen, since a rank in a call has left the calls before it. It is passed on with every
 //! cell. Only if it is still too low are the words of all ranks read. So ranks that meet in every call never read those
-//! words, and a root that runs ahead reads them once in a few calls.
+//! words, and a root or the first rank of a scan that runs ahead reads them once in a few calls.
 //!
 //! # Why this is sound
 //!

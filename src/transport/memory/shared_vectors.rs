@@ -178,8 +178,8 @@ impl<'a> SharedVectors<'a> {
         }
     }
 
-    /// [`fold_share`](Self::fold_share) of a long share, where no input is an output. The other ranks will read what is written to their
-    /// outputs.
+    /// [`fold_share`](Self::fold_share) of a long share, where no input is an output. The other ranks will read what is
+    /// written to their outputs.
     fn fold_share_apart(&self, share: &Range<usize>, folds: &dyn Folds) {
         let bytes = self.bytes(share.len());
         let (inputs, all) = (self.inputs(), self.own_output_first());
