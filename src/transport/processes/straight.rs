@@ -14,8 +14,8 @@ use crate::transport::port::Port;
 type Take<'t> = dyn FnMut(&Envelope, &[u8]) -> bool + 't;
 
 impl Far {
-    /// Takes in one message, and what a body held up. If one of them is of this kind and for this near rank, which calls this, `take` gets it, inside MPI.
-    /// Returns whether it was taken.
+    /// Takes in one message, and what a body held up. Those that are of this kind and for this near rank, which calls this,
+    /// are offered to `take`, inside MPI, until it takes one. Returns whether it did.
     pub(super) fn poll_for(
         &self,
         fabric: &Fabric,
