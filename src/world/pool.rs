@@ -39,7 +39,7 @@ use super::hand_over::HandOver;
 use super::inside::{Inside, is_inside};
 use super::outcome::End;
 use super::rank::{Body, Pin, live};
-use super::returned::{Continuation, Parts, RankOutcome, Returned, Standing};
+use super::returned::{Continuation, LargeOutcomes, RankOutcome, Returned, Standing};
 use crate::Rank;
 use crate::comm::Comm;
 use crate::error::Result;
@@ -185,7 +185,7 @@ struct AnyFrame {
 struct Frame<'a, R, E> {
     fabric: &'a Arc<Fabric>,
     /// The outcomes of ranks with threads, where they did not fit into the job.
-    parts: Parts<R, E>,
+    large: LargeOutcomes<R, E>,
 }
 
 /// A rank's end of a fabric between two runs, after [`Comm::rest`] has returned its state.
@@ -284,7 +284,7 @@ fn answered<'a, R: 'a, E: 'a>(
         },
         other => other,
     };
-    frame().parts.put(rank, part);
+    frame().large.put(rank, part);
     let elsewhere = Answer::ELSEWHERE;
     Answer { end, ..elsewhere }
 }
@@ -375,8 +375,8 @@ impl Pool {
         E: Send + fmt::Display,
     {
         let ranks = self.first + self.lines.len();
-        let (parts, standing) = (Parts::new(ranks), &mut caller.standing);
-        let frame = Frame { fabric, parts };
+        let (large, standing) = (LargeOutcomes::new(ranks), &mut caller.standing);
+        let frame = Frame { fabric, large };
         let from = self.first.max(usize::from(caller.is_rank));
         let (mut own, lent) = caller.kept.for_caller(from > 0);
         let order = Order::of::<F, R, E>(f, again, lent);
@@ -425,12 +425,12 @@ impl Pool {
             // SAFETY: as promised by the caller.
             let part = match unsafe { answer.take::<R>() } {
                 Some(value) => Some(RankOutcome::Value(value, answer.end)),
-                None => frame.parts.take(rank),
+                None => frame.large.take(rank),
             };
             // SAFETY: it belongs to the caller, as the job does.
             let rest = || unsafe { *line.rest.get() };
             standing.note(rank, RankOutcome::end_of(&part), rest);
-            returned.push(part, frame.parts.ranks);
+            returned.push(part, frame.large.ranks);
         }
     }
 

@@ -111,7 +111,7 @@ impl<R, E> RankOutcome<R, E> {
 }
 
 /// The outcomes of ranks whose answers had no room for them.
-pub(super) struct Parts<R, E> {
+pub(super) struct LargeOutcomes<R, E> {
     pub ranks: usize,
     of_ranks: OnceLock<Vec<Room<R, E>>>,
 }
@@ -119,16 +119,16 @@ pub(super) struct Parts<R, E> {
 /// Room for the outcome of a rank.
 type Room<R, E> = Mutex<Option<RankOutcome<R, E>>>;
 
-impl<R, E> Parts<R, E> {
+impl<R, E> LargeOutcomes<R, E> {
     pub(super) fn new(ranks: usize) -> Self {
-        Parts {
+        LargeOutcomes {
             ranks,
             of_ranks: OnceLock::new(),
         }
     }
 
-    pub(super) fn put(&self, rank: Rank, part: RankOutcome<R, E>) {
-        *self.of_rank(rank).lock() = Some(part);
+    pub(super) fn put(&self, rank: Rank, outcome: RankOutcome<R, E>) {
+        *self.of_rank(rank).lock() = Some(outcome);
     }
 
     pub(super) fn take(&self, rank: Rank) -> Option<RankOutcome<R, E>> {
@@ -136,14 +136,14 @@ impl<R, E> Parts<R, E> {
     }
 
     fn of_rank(&self, rank: Rank) -> &Room<R, E> {
-        let parts = self.of_ranks.get_or_init(|| {
-            let mut parts = Vec::with_capacity(self.ranks);
+        let rooms = self.of_ranks.get_or_init(|| {
+            let mut rooms = Vec::with_capacity(self.ranks);
             for _ in 0..self.ranks {
-                parts.push(Mutex::new(None));
+                rooms.push(Mutex::new(None));
             }
-            parts
+            rooms
         });
-        &parts[rank]
+        &rooms[rank]
     }
 }
 
