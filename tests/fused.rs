@@ -7,6 +7,7 @@ mod mistakes;
 mod support;
 
 use std::fmt::Debug;
+use std::mem;
 
 use proptest::prelude::*;
 use rankfold::collective::{Algorithm, Collective};
@@ -339,6 +340,45 @@ fn calls_may_be_made_while_vectors_are_listed() {
         Ok((outer[0], inner[0]))
     });
     assert_eq!(results.unwrap(), [(3, 2); 3]);
+}
+
+/// Two calls of one rank, of which each folds the list of the other one from the second round on.
+fn swapped(comm: &Comm, round: usize, algorithm: Algorithm) -> Result<()> {
+    let (mut sums, mut maps, mut long) = ([1u64; 5], [(2u8, comm.rank() as u32)], [7u8; 3000]);
+    comm.using(algorithm).fused(|f| {
+        f.all_reduce(&mut sums, op::Sum);
+        let inner = comm.fused(|g| {
+            g.all_reduce(&mut maps, compose);
+            g.all_reduce(&mut long, op::Max);
+            if round > 0 {
+                mem::swap(f, g);
+            }
+        });
+        inner.unwrap();
+    })?;
+    let composed = (1..comm.size()).fold((2, 0), |all, rank| compose(all, (2, rank as u32)));
+    assert_eq!(sums, [comm.size() as u64; 5], "{algorithm}");
+    assert_eq!(maps, [composed], "{algorithm}");
+    assert_eq!(long, [7; 3000], "{algorithm}");
+    Ok(())
+}
+
+#[test]
+fn lists_that_are_swapped_are_folded_by_their_own_operators() {
+    let commuting = ["k-ary:2", "k-ring:2", "circulant:segments=1", "cells"];
+    for algorithm in commuting.map(|name| name.parse().unwrap()) {
+        for ranks in [2, 3, 6] {
+            let run = |comm: &Comm| (0..3).try_for_each(|round| swapped(comm, round, algorithm));
+            let case = || format!("{algorithm}, {ranks} ranks");
+            match guarded(&case, || World::new(ranks).run(run)) {
+                Err(WorldError::Failed { error, .. }) => {
+                    let told = error.to_string();
+                    assert!(told.contains("the operator must commute"), "{told}");
+                }
+                ended => _ = ended.unwrap_or_else(|error| panic!("{}: {error}", case())),
+            }
+        }
+    }
 }
 
 #[test]

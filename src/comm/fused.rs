@@ -120,7 +120,10 @@ impl Using<'_> {
             return self.comm.refuse_exact(&ask);
         }
         match (last, vectors.vectors.as_likely()) {
-            (Some(last), Some(mut parts)) => self.comm.run_kept(&last, &mut parts),
+            // The closure may have swapped its list for that of another call.
+            (Some(last), Some(mut parts)) if last.is_of(parts.signature()) => {
+                self.comm.run_kept(&last, &mut parts)
+            }
             _ => self.comm.run_fused(&ask, vectors.vectors.all()),
         }
     }

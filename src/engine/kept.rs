@@ -199,6 +199,12 @@ impl Kept {
         self.ask.is(ask) && self.with.is(with)
     }
 
+    /// Whether it is a fused call of vectors of this signature.
+    #[inline(always)]
+    pub(crate) fn is_of(&self, signature: &'static Signature) -> bool {
+        self.ask.fused.is_some_and(|of| ptr::eq(of, signature))
+    }
+
     /// Whether it is a fused call at this line, of this communicator and with this algorithm.
     #[inline(always)]
     fn is_fused(&self, ask: &Ask, alike: u64) -> bool {
