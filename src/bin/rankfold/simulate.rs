@@ -59,6 +59,9 @@ pub struct Arguments {
     out: Pictured<TextOrJson>,
 }
 
+/// The longest time of a model, in nanoseconds: the sums of such times are finite, as JSON's numbers are.
+const LONGEST_NS: f64 = 1e18;
+
 /// The machine of the closed formulas.
 #[derive(Args)]
 pub struct Model {
@@ -97,6 +100,11 @@ impl Model {
             if let Some(ns) = ns.filter(|ns| !(ns.is_finite() && *ns >= 0.0)) {
                 return Err(Stop::Input(format!(
                     "--{option}: {ns} ns is no time: it must be finite and not negative"
+                )));
+            }
+            if let Some(ns) = ns.filter(|ns| *ns > LONGEST_NS) {
+                return Err(Stop::Input(format!(
+                    "--{option}: {ns:e} ns are too long; at most {LONGEST_NS:e}"
                 )));
             }
         }
