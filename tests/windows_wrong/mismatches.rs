@@ -127,6 +127,32 @@ fn ranks_and_places_that_do_not_exist_are_refused() {
 }
 
 #[test]
+fn exact_sums_are_refused_where_numbers_are_folded_one_after_the_other() {
+    let report = run("exact sums", 2, |comm| {
+        let told = "op::SumExact adds the numbers of all ranks at once";
+        let mut win = comm.window(vec![0.5; 2])?;
+        let epoch = win.fence()?;
+        assert_usage(epoch.accumulate(0, 1, &[1e16], op::SumExact), told);
+        epoch.close()?;
+        let (exposed, access) = (win.post(&[comm.rank()])?, win.start(&[comm.rank()])?);
+        let refused = access.accumulate(comm.rank(), 1, &[1e16], op::SumExact);
+        assert_usage(refused, told);
+        access.complete()?;
+        exposed.wait()?;
+        assert_eq!(win.local_mut()?[..], [0.5; 2]);
+        let atomic = AtomicWindow::new(comm, vec![0.5; 2])?;
+        let mut before = [0.0];
+        assert_usage(atomic.accumulate(0, 1, &[1e16], op::SumExact), told);
+        assert_usage(atomic.fetch_and_op(0, 1, 1e16, op::SumExact), told);
+        let refused = atomic.get_accumulate(0, 1, &[1e16], &mut before, op::SumExact);
+        assert_usage(refused, told);
+        assert_eq!(atomic.get(0, 1)?, 0.5);
+        comm.barrier()
+    });
+    report.into_result().unwrap();
+}
+
+#[test]
 fn a_part_that_is_exposed_cannot_be_exposed_again() {
     let report = run("post twice", 2, |comm| {
         let win = comm.window(vec![0; 1])?;

@@ -248,7 +248,7 @@ impl<T: Element> AccessEpoch<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`put`](Self::put).
+    /// As [`put`](Self::put), and as there.
     #[track_caller]
     pub fn accumulate(
         &self,

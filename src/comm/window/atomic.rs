@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use super::atomic_element::AtomicElement;
-use super::{create, outside, refuse};
+use super::{check_fold, create, outside, refuse};
 use crate::Rank;
 use crate::engine::Comm;
 use crate::error::{Error, Result, Site};
@@ -180,7 +180,8 @@ impl<T: AtomicElement> AtomicWindow<T> {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// As [`get`](Self::get), and [`Usage`](crate::ErrorKind::Usage) for [`op::SumExact`](crate::op::SumExact), which
+    /// adds the numbers of all ranks at once.
     #[track_caller]
     pub fn accumulate(
         &self,
@@ -189,11 +190,8 @@ impl<T: AtomicElement> AtomicWindow<T> {
         elements: &[T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        let cells = self.cells(
-            "accumulate",
-            (target, at, elements.len()),
-            Location::caller(),
-        )?;
+        let place = (target, at, elements.len());
+        let cells = self.cells_to_fold("accumulate", place, &op, Location::caller())?;
         for (cell, element) in cells.iter().zip(elements) {
             fold(cell, *element, &op);
         }
@@ -204,7 +202,8 @@ impl<T: AtomicElement> AtomicWindow<T> {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get), and [`Usage`](crate::ErrorKind::Usage) if the two slices have different lengths.
+    /// As [`accumulate`](Self::accumulate), and [`Usage`](crate::ErrorKind::Usage) if the two slices have different
+    /// lengths.
     #[doc(alias = "MPI_Get_accumulate")]
     #[track_caller]
     pub fn get_accumulate(
@@ -216,7 +215,7 @@ impl<T: AtomicElement> AtomicWindow<T> {
         op: impl Operator<T>,
     ) -> Result<()> {
         let (site, count) = (Location::caller(), elements.len());
-        let cells = self.cells("get_accumulate", (target, at, count), site)?;
+        let cells = self.cells_to_fold("get_accumulate", (target, at, count), &op, site)?;
         if before.len() != count {
             let error = format!("{count} elements cannot be exchanged for {}", before.len());
             let show = || shown("get_accumulate", target, at, count);
@@ -232,7 +231,7 @@ impl<T: AtomicElement> AtomicWindow<T> {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get).
+    /// As [`accumulate`](Self::accumulate).
     #[doc(alias = "MPI_Fetch_and_op")]
     #[track_caller]
     #[inline]
@@ -243,7 +242,8 @@ impl<T: AtomicElement> AtomicWindow<T> {
         value: T,
         op: impl Operator<T>,
     ) -> Result<T> {
-        let cells = self.cells("fetch_and_op", (target, at, 1), Location::caller())?;
+        let place = (target, at, 1);
+        let cells = self.cells_to_fold("fetch_and_op", place, &op, Location::caller())?;
         Ok(fold(&cells[0], value, &op))
     }
 
@@ -289,6 +289,22 @@ impl<T: AtomicElement> AtomicWindow<T> {
         match part.and_then(|part| part.0.get(range)) {
             Some(cells) => Ok(cells),
             None => self.refuse(call, (target, at, count), site),
+        }
+    }
+
+    /// The same for folds by `op`.
+    #[inline]
+    fn cells_to_fold(
+        &self,
+        call: &str,
+        (target, at, count): (Rank, usize, usize),
+        op: &impl Operator<T>,
+        site: Site,
+    ) -> Result<&[T::Cell]> {
+        let cells = self.cells(call, (target, at, count), site)?;
+        match check_fold(op) {
+            Ok(()) => Ok(cells),
+            Err(error) => refuse(&self.comm, site, &|| shown(call, target, at, count), error),
         }
     }
 

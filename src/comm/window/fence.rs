@@ -144,7 +144,8 @@ impl<T: Element> FenceEpoch<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`put`](Self::put).
+    /// As [`put`](Self::put), and [`Usage`](crate::ErrorKind::Usage) for [`op::SumExact`](crate::op::SumExact), which
+    /// adds the numbers of all ranks at once.
     #[doc(alias = "MPI_Accumulate")]
     #[track_caller]
     pub fn accumulate(

@@ -88,8 +88,8 @@ use std::sync::Arc;
 use super::Comm;
 use crate::Rank;
 use crate::error::{Error, Result, Site};
-use crate::op::Element;
 use crate::op::elements::Info;
+use crate::op::{Element, Operator};
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::communicator::exposure::Exposure;
 use crate::transport::communicator::puts_in::PutsIn;
@@ -240,6 +240,17 @@ fn outside(target: Rank, at: usize, count: usize, length: usize) -> Error {
 }
 
 /// Fails with an error that names the call.
+/// Refuses [`SumExact`](crate::op::SumExact): an element that is folded time and again would be rounded each time.
+fn check_fold<T: Element>(op: &impl Operator<T>) -> Result<()> {
+    match op.exact_of() {
+        None => Ok(()),
+        Some(_) => Err(Error::usage(
+            "op::SumExact adds the numbers of all ranks at once, and a window folds one after the other: accumulate \
+             elements op::ExactSum in a Window, by op::Sum",
+        )),
+    }
+}
+
 #[cold]
 fn refuse<R>(comm: &Comm, site: Site, show: &dyn Fn() -> String, error: Error) -> Result<R> {
     comm.op(site, show, || Err(error))

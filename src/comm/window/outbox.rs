@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use super::{Window, outside, refuse};
+use super::{Window, check_fold, outside, refuse};
 use crate::Rank;
 use crate::error::{Result, Site};
 use crate::op::{Element, Operator};
@@ -44,6 +44,9 @@ impl<T: Element> Outbox<T> {
         let count = elements.len();
         let show = || format!("accumulate(part {target}, at {at}, {count} elements)");
         check(window, (target, at, count), site, &show)?;
+        if let Err(error) = check_fold(&op) {
+            return refuse(&window.comm, site, &show, error);
+        }
         self.to(target, |puts| puts.accumulate(at, elements, op));
         Ok(())
     }

@@ -10,8 +10,8 @@ use crate::op::{Operator, OperatorKind};
 /// among them. It is that of [`all_reduce`](crate::Comm::all_reduce), [`reduce`](crate::Comm::reduce),
 /// [`reduce_scatter`](crate::Comm::reduce_scatter), [`scan`](crate::Comm::scan),
 /// [`exclusive_scan`](crate::Comm::exclusive_scan), their variants, [`reduce_over`](crate::Comm::reduce_over) and
-/// [`run_schedule`](crate::Comm::run_schedule). [`Comm::sum_exact`](crate::Comm::sum_exact) is for one sum of all
-/// numbers of all vectors.
+/// [`run_schedule`](crate::Comm::run_schedule). Calls that fold one number after the other refuse it: started and fused
+/// ones, and windows. [`Comm::sum_exact`](crate::Comm::sum_exact) is for one sum of all numbers of all vectors.
 ///
 /// [`combine`](Operator::combine) has two operands and one result, so it is their plain sum: a function of your own
 /// that calls it for several operands rounds several times.
