@@ -10,7 +10,7 @@ use crate::error::{Called, Error, ErrorKind, Gone, Mismatch, Result};
 use crate::transport::CommShared;
 use crate::transport::communicator::call::Call;
 use crate::transport::communicator::members::Members;
-use crate::transport::deadlock::mismatch::Compared;
+use crate::transport::deadlock::mismatch::{Compared, earlier};
 use crate::transport::deadlock::record::CallRecord;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::packet::Packet;
@@ -153,7 +153,7 @@ impl InCall<'_> {
     pub(crate) fn strange(&self, packet: &Packet) -> Error {
         self.ask_far();
         let fabric = self.comm.fabric();
-        let first = self.number.min(packet.head.tag());
+        let first = earlier(self.number, packet.head.tag());
         let compared = fabric.compare_back(&self.comm.shared, first);
         let mismatch = compared.map_or_else(|| self.two_views(packet), |found| found.mismatch);
         Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
@@ -170,7 +170,7 @@ impl InCall<'_> {
     #[cold]
     pub(crate) fn strange_cell(&self, from: Rank, label: Label) -> Error {
         let fabric = self.comm.fabric();
-        let first = self.number.min(label.stamp.number);
+        let first = earlier(self.number, label.stamp.number);
         let compared = fabric.compare_back(&self.comm.shared, first);
         let compared = compared.map(|found| found.mismatch);
         let mismatch = compared.unwrap_or_else(|| {

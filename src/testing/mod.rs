@@ -45,6 +45,8 @@ mod ranks;
 mod said;
 mod search;
 mod trial;
+#[cfg(all(test, not(loom)))]
+mod wrapped;
 
 pub use crate::{ranks, say};
 pub use explore::{Explore, Explored, Found, FoundBy, explore};

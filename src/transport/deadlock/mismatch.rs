@@ -58,7 +58,8 @@ impl Fabric {
     /// odd ranks takes precedence over one that does not.
     pub(crate) fn compare_back(&self, comm: &CommShared, number: u32) -> Option<Compared> {
         let back = 0..DEPTH as u32;
-        let earlier = back.filter_map(|back| number.checked_sub(back));
+        // Before the first call there are none on record.
+        let earlier = back.map(|back| number.wrapping_sub(back));
         // The last call is read first: a rank that makes its calls meanwhile is on record for the earlier ones too, so
         // that the first call is the one that names the odd ranks.
         let all = earlier.filter_map(|number| self.compare_calls(comm, number));
@@ -88,7 +89,11 @@ impl Fabric {
         }
         let known = || ends.iter().zip(comm.members.iter());
         let numbers = known().filter_map(|(end, rank)| Some((end.as_ref()?.number, rank)));
-        let (number, rank) = numbers.max()?;
+        let later = |one: (u32, Rank), other: (u32, Rank)| match is_later(other.0, one.0) {
+            true => other,
+            false => one,
+        };
+        let (number, rank) = numbers.reduce(later)?;
         let compared = self.compare_all(comm);
         let stray = || self.stray_call(rank, comm.context, number);
         Some(compared.or_else(stray).unwrap_or_else(|| Mismatch {
@@ -239,14 +244,22 @@ fn is_later(number: u32, than: u32) -> bool {
     number.wrapping_sub(than).cast_signed() > 0
 }
 
+/// The earlier one of two calls of a communicator.
+pub(crate) fn earlier(one: u32, other: u32) -> u32 {
+    if is_later(one, other) { other } else { one }
+}
+
 /// The first of these calls of members, with their numbers, that differ. One that names the odd ranks takes precedence
 /// over one that does not.
 pub(in crate::transport) fn compare_records(
     group: &CommRecord,
     mut calls: Vec<(u32, Rank, CallRecord)>,
 ) -> Option<Mismatch> {
-    // Stable: the members keep their order.
-    sort::by_numbers(&mut calls, |(number, ..)| [*number as usize]);
+    // Stable: the members keep their order. Numbers may have wrapped, so they are counted from one that is earlier.
+    let before = calls.first()?.0.wrapping_sub(1 << 31);
+    sort::by_numbers(&mut calls, |(number, ..)| {
+        [number.wrapping_sub(before) as usize]
+    });
     let same = |one: &(u32, Rank, CallRecord), other: &(u32, Rank, CallRecord)| one.0 == other.0;
     let all = calls.chunk_by(same).filter_map(|calls| {
         let calls = calls.iter().map(|(_, rank, call)| (*rank, call.clone()));
