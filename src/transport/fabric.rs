@@ -229,6 +229,10 @@ impl Fabric {
     }
 
     /// A context that no communicator has.
+    ///
+    /// # Panics
+    ///
+    /// If there is none: messages and plans of two communicators of one context would be taken for each other's.
     pub(crate) fn new_context(&self) -> u32 {
         #[cfg(feature = "mpi")]
         let next = match self.far {
@@ -237,8 +241,12 @@ impl Fabric {
         };
         #[cfg(not(feature = "mpi"))]
         let next = CONTEXTS;
-        // Relaxed: only the number matters.
-        self.contexts.fetch_add(next, Ordering::Relaxed)
+        let step = |context: u32| context.checked_add(next);
+        // Relaxed, both: only the number matters.
+        let context = self
+            .contexts
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
+        context.expect("this world has made as many communicators as it can number")
     }
 
     /// Creates a communicator of some of the ranks with this context.
@@ -469,5 +477,21 @@ impl Lenders for Fabric {
             return self.settled_far();
         }
         self.endpoints[lender].sleeper.rouse();
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "as many communicators as it can number")]
+    fn no_context_is_given_twice() {
+        let fabric = Fabric::new(1, Settings::default());
+        let last = u32::MAX - 2 * CONTEXTS;
+        fabric.contexts.store(last, Ordering::Relaxed);
+        assert_eq!(fabric.new_context(), last);
+        assert_eq!(fabric.new_context(), last + CONTEXTS);
+        fabric.new_context();
     }
 }
