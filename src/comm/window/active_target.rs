@@ -248,7 +248,7 @@ impl<T: Element> AccessEpoch<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`put`](Self::put), and as there.
+    /// As [`put`](Self::put), and [`Usage`](crate::ErrorKind::Usage) for [`op::SumExact`](crate::op::SumExact).
     #[track_caller]
     pub fn accumulate(
         &self,

@@ -239,7 +239,6 @@ fn outside(target: Rank, at: usize, count: usize, length: usize) -> Error {
     ))
 }
 
-/// Fails with an error that names the call.
 /// Refuses [`SumExact`](crate::op::SumExact): an element that is folded time and again would be rounded each time.
 fn check_fold<T: Element>(op: &impl Operator<T>) -> Result<()> {
     match op.exact_of() {
@@ -251,6 +250,7 @@ fn check_fold<T: Element>(op: &impl Operator<T>) -> Result<()> {
     }
 }
 
+/// Fails with an error that names the call.
 #[cold]
 fn refuse<R>(comm: &Comm, site: Site, show: &dyn Fn() -> String, error: Error) -> Result<R> {
     comm.op(site, show, || Err(error))
