@@ -39,6 +39,22 @@ impl Parts {
     }
 }
 
+/// Refuses a buffer that is a part of the other one of a call.
+fn distinct_from_parts(one: Option<&Place>, all: &Place, parts: &Parts) -> Out {
+    let is_part = one.is_some_and(|one| {
+        let one = one.buffer();
+        (0..parts.counts.len()).any(|at| one.is_at(&parts.of(at, all)))
+    });
+    require(!is_part, MPI_ERR_BUFFER, same)
+}
+
+/// Refuses parts for the same rank that are the same.
+fn distinct_parts((send, from): (&Place, &Parts), (recv, to): (&Place, &Parts)) -> Out {
+    let is_same = |at: usize| from.of(at, send).is_at(&to.of(at, recv));
+    let any = (0..from.counts.len()).any(is_same);
+    require(!any, MPI_ERR_BUFFER, same)
+}
+
 /// Refuses buffers of one call that are the same.
 pub(crate) fn distinct(send: &Option<Place>, recv: &Place) -> Out {
     let is_same = send.as_ref().is_some_and(|send| send.is_at(recv));
@@ -107,8 +123,8 @@ pub(crate) fn gather(
         (None, Some((into, parts))) => mark.encode(caller, &parts.of(me, into), &mut block)?,
         (None, None) => return Err(failure(MPI_ERR_BUFFER, "MPI_IN_PLACE is for the root")),
     }
-    if let Some((into, _)) = &recv {
-        distinct(&send, into)?;
+    if let Some((into, parts)) = &recv {
+        distinct_from_parts(send.as_ref(), into, parts)?;
     }
     let equal = name == "MPI_Gather";
     let skip = send.is_none().then_some(me);
@@ -161,8 +177,8 @@ pub(crate) fn scatter(
     recv: Option<Place>,
 ) -> Out<Plan> {
     let mark = Mark::of(name);
-    if let (Some((from, _)), Some(into)) = (&send, &recv) {
-        distinct(&Some(from.clone()), into)?;
+    if let Some((from, parts)) = &send {
+        distinct_from_parts(recv.as_ref(), from, parts)?;
     }
     let mine = match (&recv, &send) {
         (Some(into), _) => into.buffer().bytes(),
@@ -203,7 +219,7 @@ pub(crate) fn all_gather(
     (into, parts): (Place, Parts),
 ) -> Out<Plan> {
     let (mark, me, size) = (Mark::of(name), comm.comm.rank(), comm.comm.size());
-    distinct(&send, &into)?;
+    distinct_from_parts(send.as_ref(), &into, &parts)?;
     let mut block = Vec::new();
     match &send {
         Some(send) => mark.encode(caller, &send.buffer(), &mut block)?,
@@ -233,7 +249,9 @@ pub(crate) fn all_to_all(
     (into, parts): (Place, Parts),
 ) -> Out<Plan> {
     let (mark, size) = (Mark::of(name), comm.comm.size());
-    distinct(&send.as_ref().map(|(place, _)| place.clone()), &into)?;
+    if let Some((from, lengths)) = &send {
+        distinct_parts((from, lengths), (&into, &parts))?;
+    }
     let (from, lengths) = send
         .as_ref()
         .map_or((&into, &parts), |(from, lengths)| (from, lengths));

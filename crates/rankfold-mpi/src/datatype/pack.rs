@@ -82,9 +82,13 @@ impl Buffer<'_> {
         Ok(())
     }
 
-    /// Whether two buffers that a call writes and reads begin at the same place.
+    /// Whether two buffers that a call writes and reads begin with the same byte. Datatypes may take different parts of
+    /// one array.
+    #[inline]
     pub(crate) fn is_at(&self, other: &Buffer<'_>) -> bool {
-        self.at == other.at && self.bytes() > 0 && other.bytes() > 0 && !self.at.is_null()
+        let first = |of: &Datatype| of.segments.first().map(|segment| segment.at);
+        let are_filled = self.bytes() > 0 && other.bytes() > 0;
+        self.at == other.at && are_filled && first(self.of) == first(other.of)
     }
 
     /// The same elements later in an array, or fewer.

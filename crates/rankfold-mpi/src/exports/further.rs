@@ -3,6 +3,7 @@
 use std::ffi::{c_int, c_void};
 
 use super::arguments::{array, flag, place, status as tell};
+use super::messages::check_apart;
 use crate::abi::*;
 use crate::error::{Out, failure};
 use crate::memory::Caller;
@@ -47,6 +48,7 @@ super::calls! {
         let on = rank.comm(comm)?;
         let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
         let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
+        check_apart((&data, to), (&into, from))?;
         let coming = p2p::irecv(into.at, into.count, into.of.clone(), from, &on)?;
         let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
         caller.write(request, keep(rank, both(coming, sent)))

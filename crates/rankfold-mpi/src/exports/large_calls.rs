@@ -5,6 +5,7 @@ use std::ffi::{c_int, c_void};
 use super::arguments::{fold, function, status as tell};
 use super::infos::check as check_info;
 use super::matched::{attach, detach, receive};
+use super::messages::check_apart;
 use super::reductions::check_count;
 use super::sizes::place;
 use super::{further, packing, windows};
@@ -54,6 +55,7 @@ super::calls! {
         let on = rank.comm(comm)?;
         let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
         let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
+        check_apart((&data, to), (&into, from))?;
         let coming = p2p::irecv(into.at, into.count, into.of.clone(), from, &on)?;
         let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
         caller.write(request, keep(rank, further::both(coming, sent)))

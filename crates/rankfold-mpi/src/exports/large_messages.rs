@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 use super::arguments::{fold, status as tell};
+use super::messages::check_apart;
 use super::persistent;
 use super::reductions::{at_once, to_all};
 use super::sizes::place;
@@ -63,6 +64,7 @@ macro_rules! messages {
                 let on = rank.comm(comm)?;
                 let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
                 let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
+                check_apart((&data, to), (&into, from))?;
                 let coming = p2p::irecv(into.at, into.count, into.of, from, &on)?;
                 let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
                 let stat = Pending::wait_both(coming, sent, rank, caller)?;

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 
 use super::arguments::{place, status};
 use crate::abi::*;
+use crate::datatype::pack::Place;
 use crate::error::{Out, require};
 use crate::memory::Caller;
 use crate::p2p::{self, From, Mode, To};
@@ -92,11 +93,12 @@ macro_rules! sends {
                 recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, source: c_int, recvtag: c_int,
                 comm: MPI_Comm, status: *mut MPI_Status,
             ) on comm |rank, caller| {
-                let overlap = sendcount > 0 && recvcount > 0 && sendbuf == recvbuf.cast_const() && !sendbuf.is_null();
-                require(!overlap, MPI_ERR_BUFFER, || "the buffers that are sent and received are the same: call MPI_Sendrecv_replace".into())?;
-                let (to, from) = (Envelope { peer: dest, tag: sendtag, comm }, Envelope { peer: source, tag: recvtag, comm });
-                let coming = start_receive(rank, (recvbuf, recvcount, recvtype), from)?;
-                let sent = start(rank, caller, Mode::Standard, (sendbuf, sendcount, sendtype), to)?;
+                let on = rank.comm(comm)?;
+                let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
+                let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
+                check_apart((&data, to), (&into, from))?;
+                let coming = p2p::irecv(into.at, into.count, into.of, from, &on)?;
+                let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
                 both(rank, caller, coming, sent, status)
             }
             fn MPI_Sendrecv_replace(
@@ -111,6 +113,14 @@ macro_rules! sends {
             }
         }
     };
+}
+
+/// Refuses to receive into what is sent.
+pub(super) fn check_apart((data, to): (&Place, To), (into, from): (&Place, From)) -> Out {
+    let is_same = to.0.is_some() && from.0.is_some() && data.is_at(into);
+    require(!is_same, MPI_ERR_BUFFER, || {
+        "the buffers that are sent and received are the same: call MPI_Sendrecv_replace".into()
+    })
 }
 
 /// Waits for both halves of a combined call.
