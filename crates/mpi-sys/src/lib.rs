@@ -102,10 +102,14 @@ pub extern "C" fn RSMPI_Wtick() -> c_double {
 ///
 /// As the head of [`rankfold_mpi::exports`] says.
 pub unsafe extern "C" fn MPI_Query_thread(provided: *mut c_int) -> c_int {
-    let mut ranks = 1;
-    // SAFETY: the number is written to a place for one.
-    let known = unsafe { MPI_Comm_size(MPI_COMM_WORLD, &mut ranks) };
-    if known == MPI_SUCCESS && ranks > 1 {
+    let (mut is_rank, mut ranks) = (0, 1);
+    // SAFETY: the numbers are written to places for them. A thread that is no rank asks for nothing else.
+    let known = unsafe {
+        MPI_Is_thread_main(&mut is_rank) == MPI_SUCCESS
+            && is_rank != 0
+            && MPI_Comm_size(MPI_COMM_WORLD, &mut ranks) == MPI_SUCCESS
+    };
+    if known && ranks > 1 {
         // SAFETY: as the caller promises.
         unsafe { provided.write(MPI_THREAD_MULTIPLE) };
         return MPI_SUCCESS;

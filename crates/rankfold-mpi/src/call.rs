@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::without_provenance_mut;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use crate::abi::*;
 use crate::error::{Failure, Out, failure};
@@ -18,6 +18,8 @@ use crate::report::Stop;
 /// How many ranks of this process have called `MPI_Init`, and how many `MPI_Finalize`: for threads that are no ranks.
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 static FINALIZED: AtomicUsize = AtomicUsize::new(0);
+/// Whether a thread that is no rank has made a call.
+static STRAYED: AtomicBool = AtomicBool::new(false);
 
 /// What `MPI_Initialized` says on a thread.
 pub(crate) fn is_initialised(rank: Option<&Rank>) -> bool {
@@ -135,10 +137,28 @@ fn said(payload: &(dyn Any + Send)) -> String {
 /// A call on a thread that is no rank.
 #[cold]
 fn stray(name: &str) -> c_int {
+    // Relaxed: as in `has_strayed`.
+    STRAYED.store(true, Ordering::Relaxed);
+    let place = line::of_the_program().map_or_else(String::new, |place| format!(" at {place}"));
     let ranks =
-        "MPI is called on the thread that called MPI_Init: MPI_THREAD_MULTIPLE is not provided";
-    eprintln!("{name}: this thread is no rank; {ranks}");
+        "MPI is called on the thread that called MPI_Init: MPI_THREAD_FUNNELED is provided at most";
+    eprintln!("{name}{place}: this thread is no rank; {ranks}");
     MPI_ERR_OTHER
+}
+
+/// Whether a thread of this process that is no rank has made a call.
+#[cfg(feature = "exports")]
+pub(crate) fn has_strayed() -> bool {
+    // Relaxed: whoever asks joined the ranks, which joined their threads; of other threads nothing is promised.
+    STRAYED.load(Ordering::Relaxed)
+}
+
+/// Refuses what is for the time between `MPI_Init` and `MPI_Finalize`.
+pub(crate) fn check_running(rank: &Rank) -> Out {
+    match rank.phase.get() {
+        Phase::Running => Ok(()),
+        _ => Err(out_of_phase(rank)),
+    }
 }
 
 #[cold]

@@ -203,6 +203,11 @@ pub(crate) fn rank_of_thread() -> Option<usize> {
     current().map(|rank| rank.me())
 }
 
+/// Whether a thread that is no rank has made a call of MPI, which failed.
+pub fn has_strayed() -> bool {
+    crate::call::has_strayed()
+}
+
 /// The rank of this thread; 0 on a thread that is none.
 pub fn rank() -> usize {
     current().map_or(0, |rank| rank.me())

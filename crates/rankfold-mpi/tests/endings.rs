@@ -112,14 +112,15 @@ fn ranks_that_compute_for_ever_after_another_has_failed_are_ended() {
     assert_eq!(code, Some(1));
 }
 
+/// The number of the line of the programs that has this comment.
+fn line_of(comment: &str) -> usize {
+    let mut lines = include_str!("c/wrong/endings.c").lines();
+    lines.position(|line| line.contains(comment)).unwrap() + 1
+}
+
 #[test]
 fn a_fault_is_reported_with_its_line_at_any_optimization() {
-    let source = include_str!("c/wrong/endings.c");
-    let line = source
-        .lines()
-        .position(|line| line.contains("/* the fault */"))
-        .unwrap()
-        + 1;
+    let line = line_of("/* the fault */");
     for optimized in ["-O0", "-O1", "-O2"] {
         let Some((errors, _)) = report_of("null", optimized) else {
             return;
@@ -138,6 +139,21 @@ fn a_thread_that_is_no_rank_does_not_end_the_process_silently() {
     let expected = "a thread of the program that is no rank was ended by SIGABRT";
     assert!(errors.contains(expected), "{errors}");
     assert_eq!(code, Some(128 + 6));
+}
+
+#[test]
+fn a_call_on_a_thread_that_is_no_rank_fails_the_run_though_the_program_goes_on() {
+    let Some((errors, code)) = report("stray") else {
+        return;
+    };
+    let line = line_of("/* no rank */");
+    let expected = format!("MPI_Ssend at tests/c/wrong/endings.c:{line}:");
+    assert!(errors.contains(&expected), "{errors}");
+    assert!(
+        errors.contains("a thread that is no rank called MPI"),
+        "{errors}"
+    );
+    assert_eq!(code, Some(1), "{errors}");
 }
 
 #[test]

@@ -8,7 +8,9 @@ use std::time::Instant;
 use super::arguments::flag;
 use super::profiled;
 use crate::abi::*;
-use crate::call::{enter_anywhere, finalise, initialise, is_finalised, is_initialised};
+use crate::call::{
+    check_running, enter_anywhere, finalise, initialise, is_finalised, is_initialised,
+};
 use crate::error::failure;
 use crate::memory::Caller;
 
@@ -22,7 +24,7 @@ pub(crate) const SPECIAL: &[&str] = &[
 ];
 const PROCESSOR: &str = "a thread of one process";
 
-/// Calls that any thread may make, before `MPI_Init` and after `MPI_Finalize` too.
+/// Calls that any thread may make, those that do not ask for a level before `MPI_Init` and after `MPI_Finalize` too.
 macro_rules! anywhere {
     ($($(#[$meta:meta])* fn $name:ident($($arg:ident: $ty:ty),*) |$rank:pat_param, $caller:pat_param| $body:block)*) => {$(
         #[doc = concat!("`", stringify!($name), "` of the MPI standard.")]
@@ -66,7 +68,10 @@ pub unsafe extern "C" fn MPI_Init(_argc: *mut c_int, _argv: *mut *mut *mut c_cha
     initialise("MPI_Init", &caller, |_| Ok(()))
 }
 
-/// `MPI_Init_thread` of the MPI standard. It provides `MPI_THREAD_SERIALIZED` at most.
+/// The thread of a rank is the one that called `MPI_Init`: no other one is known to belong to it.
+const MOST: c_int = MPI_THREAD_FUNNELED;
+
+/// `MPI_Init_thread` of the MPI standard. It provides `MPI_THREAD_FUNNELED` at most.
 #[cfg_attr(feature = "exports", unsafe(no_mangle))]
 pub unsafe extern "C" fn MPI_Init_thread(
     _argc: *mut c_int,
@@ -89,7 +94,7 @@ pub unsafe extern "C" fn MPI_Init_thread(
                 format!("{required} is no level of threads"),
             ));
         }
-        rank.level.set(required.min(MPI_THREAD_SERIALIZED));
+        rank.level.set(required.min(MOST));
         caller.write(provided, rank.level.get())
     })
 }
@@ -118,15 +123,17 @@ anywhere! {
         let written = caller.write_text(version, MPI_MAX_LIBRARY_VERSION_STRING as usize, text)?;
         caller.write(resultlen, written as c_int)
     }
+    fn MPI_Query_thread(provided: *mut c_int) |rank, caller| {
+        rank.map_or(Ok(()), check_running)?;
+        caller.write(provided, rank.map_or(MOST, |rank| rank.level.get()))
+    }
+    fn MPI_Is_thread_main(main: *mut c_int) |rank, caller| {
+        rank.map_or(Ok(()), check_running)?;
+        caller.write(main, flag(rank.is_some()))
+    }
 }
 
 super::calls! {
-    fn MPI_Query_thread(provided: *mut c_int) |rank, caller| {
-        caller.write(provided, rank.level.get())
-    }
-    fn MPI_Is_thread_main(main: *mut c_int) |_, caller| {
-        caller.write(main, flag(true))
-    }
     fn MPI_Get_processor_name(name: *mut c_char, resultlen: *mut c_int) |_, caller| {
         let written = caller.write_text(name, MPI_MAX_PROCESSOR_NAME as usize, PROCESSOR)?;
         caller.write(resultlen, written as c_int)

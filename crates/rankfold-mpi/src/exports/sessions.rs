@@ -79,7 +79,7 @@ super::calls! {
     }
     fn MPI_Session_get_info(session: MPI_Session, info: *mut MPI_Info) on session |rank, caller| {
         rank.session(session)?;
-        caller.write(info, keep_info(rank, "thread_level", "MPI_THREAD_SERIALIZED".into()))
+        caller.write(info, keep_info(rank, "thread_level", "MPI_THREAD_FUNNELED".into()))
     }
     fn MPI_Session_get_pset_info(session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info) on session |rank, caller| {
         rank.session(session)?;

@@ -72,7 +72,11 @@ fn run_object(arguments: &Arguments, mut object: Object) -> Result<(), String> {
         }
     };
     output::finish();
-    result.map_err(|failed| failed.to_string())
+    result.map_err(|failed| failed.to_string())?;
+    match rankfold_mpi::process::has_strayed() {
+        true => Err("a thread that is no rank called MPI".into()),
+        false => Ok(()),
+    }
 }
 
 /// The `main` of all ranks: each calls that of its copy.

@@ -23,9 +23,14 @@ static void *abort_there(void *nothing) {
     abort();
 }
 
-static void in_thread(void) {
+static void *call_there(void *nothing) {
+    MPI_Ssend(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD); /* no rank */
+    return nothing;
+}
+
+static void in_thread(void *(*body)(void *)) {
     pthread_t thread;
-    pthread_create(&thread, NULL, abort_there, NULL);
+    pthread_create(&thread, NULL, body, NULL);
     pthread_join(thread, NULL);
 }
 
@@ -53,7 +58,8 @@ static void end_by(const char *how) {
     if (strcmp(how, "stdio") == 0) flockfile(stdout), *(volatile int *)8 = 1;
     if (strcmp(how, "compute") == 0) exit(0);
     if (strcmp(how, "null") == 0) store((volatile int *)(size_t)zero);
-    if (strcmp(how, "thread") == 0) in_thread();
+    if (strcmp(how, "thread") == 0) in_thread(abort_there);
+    if (strcmp(how, "stray") == 0) in_thread(call_there);
 }
 
 int main(int argc, char **argv) {
