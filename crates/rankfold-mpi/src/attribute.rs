@@ -5,7 +5,7 @@
 //! each makes them; a rank that makes it again after another rank has freed it gets its own number back.
 
 use std::cell::RefCell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ffi::{c_int, c_void};
 use std::fmt;
 use std::ptr::without_provenance_mut;
@@ -38,11 +38,18 @@ impl fmt::Display for Of {
     }
 }
 
+/// The values of an object's attributes by their keys, in the order in which they were set.
+pub(crate) type Values = Vec<(c_int, usize)>;
+
+fn position(values: &Values, key: c_int) -> Option<usize> {
+    values.iter().position(|(it, _)| *it == key)
+}
+
 /// An object with attributes.
 pub(crate) trait Holder: fmt::Display {
     const OF: Of;
 
-    fn attributes(&self) -> &RefCell<BTreeMap<c_int, usize>>;
+    fn attributes(&self) -> &RefCell<Values>;
 
     /// Its handle.
     fn number(&self) -> usize;
@@ -51,7 +58,7 @@ pub(crate) trait Holder: fmt::Display {
 impl Holder for Communicator {
     const OF: Of = Of::Comm;
 
-    fn attributes(&self) -> &RefCell<BTreeMap<c_int, usize>> {
+    fn attributes(&self) -> &RefCell<Values> {
         &self.attributes
     }
 
@@ -63,7 +70,7 @@ impl Holder for Communicator {
 /// The attributes of a datatype.
 pub(crate) struct TypeAttributes {
     number: usize,
-    attributes: RefCell<BTreeMap<c_int, usize>>,
+    attributes: RefCell<Values>,
 }
 
 impl TypeAttributes {
@@ -82,7 +89,7 @@ impl fmt::Display for TypeAttributes {
 impl Holder for TypeAttributes {
     const OF: Of = Of::Type;
 
-    fn attributes(&self) -> &RefCell<BTreeMap<c_int, usize>> {
+    fn attributes(&self) -> &RefCell<Values> {
         &self.attributes
     }
 
@@ -194,36 +201,37 @@ pub(crate) fn set<H: Holder>(
 ) -> Out {
     usable(rank, H::OF, key)?;
     delete_one(caller, on, key)?;
-    on.attributes()
-        .borrow_mut()
-        .insert(key, value.expose_provenance());
+    let value = value.expose_provenance();
+    on.attributes().borrow_mut().push((key, value));
     Ok(())
 }
 
 /// The value of a key that the program made, if the object has one.
 pub(crate) fn value<H: Holder>(on: &H, key: c_int) -> Out<Option<*mut c_void>> {
     functions(H::OF, key)?;
-    let value = on.attributes().borrow().get(&key).copied();
+    let values = on.attributes().borrow();
+    let value = position(&values, key).map(|at| values[at].1);
     Ok(value.map(std::ptr::with_exposed_provenance_mut))
 }
 
 /// The value of a key, if the communicator has one.
 pub(crate) fn get(rank: &Rank, comm: &Communicator, key: c_int) -> Out<Option<*mut c_void>> {
-    if let Some(value) = rank.shared.predefined(key) {
-        let value = std::ptr::from_ref(value).cast_mut().cast();
+    let predefined = match key {
+        MPI_LASTUSEDCODE => Some(rank.last_code.as_ptr().cast_const()),
+        _ => rank.shared.predefined(key).map(std::ptr::from_ref),
+    };
+    if let Some(value) = predefined {
+        let value = value.cast_mut().cast();
         return Ok(
             Some(value).filter(|_| comm.handle.get() == MPI_COMM_WORLD.addr() || key == MPI_TAG_UB)
         );
-    }
-    if [MPI_HOST, MPI_IO, MPI_APPNUM].contains(&key) {
-        return Ok(None);
     }
     value(comm, key)
 }
 
 pub(crate) fn delete<H: Holder>(caller: &Caller, on: &H, key: c_int) -> Out {
     functions(H::OF, key)?;
-    let is_there = on.attributes().borrow().contains_key(&key);
+    let is_there = position(&on.attributes().borrow(), key).is_some();
     require(is_there, MPI_ERR_KEYVAL, || {
         format!("{on} has no attribute of the key {key}")
     })?;
@@ -231,35 +239,31 @@ pub(crate) fn delete<H: Holder>(caller: &Caller, on: &H, key: c_int) -> Out {
 }
 
 fn delete_one<H: Holder>(caller: &Caller, on: &H, key: c_int) -> Out {
-    let Some(value) = on.attributes().borrow_mut().remove(&key) else {
+    let at = position(&on.attributes().borrow(), key);
+    let Some((_, value)) = at.map(|at| on.attributes().borrow_mut().remove(at)) else {
         return Ok(());
     };
     let Functions { delete, state, .. } = functions(H::OF, key)?;
     let handle = without_provenance_mut(on.number());
     let code = caller.delete_attribute(delete, handle, key, value, state);
     if code != MPI_SUCCESS {
-        on.attributes().borrow_mut().insert(key, value);
+        on.attributes().borrow_mut().push((key, value));
     }
     require(code == MPI_SUCCESS, code, || {
         "the function that deletes the attribute returned an error".into()
     })
 }
 
-/// Deletes what is left, when an object is freed.
+/// Deletes what is left, when an object is freed: last what was set first.
 pub(crate) fn delete_all<H: Holder>(caller: &Caller, on: &H) -> Out {
-    let keys: Vec<c_int> = on.attributes().borrow().keys().rev().copied().collect();
-    keys.into_iter()
-        .try_for_each(|key| delete_one(caller, on, key))
+    let values = on.attributes().borrow().clone();
+    let mut keys = values.into_iter().map(|(key, _)| key).rev();
+    keys.try_for_each(|key| delete_one(caller, on, key))
 }
 
 /// Copies what is to be copied, when an object is duplicated.
 pub(crate) fn copy_all<H: Holder>(caller: &Caller, from: &H, to: &H) -> Out {
-    let all: Vec<(c_int, usize)> = from
-        .attributes()
-        .borrow()
-        .iter()
-        .map(|(key, value)| (*key, *value))
-        .collect();
+    let all = from.attributes().borrow().clone();
     for (key, value) in all {
         let Functions { copy, state, .. } = functions(H::OF, key)?;
         let copied = match copy {
@@ -275,7 +279,7 @@ pub(crate) fn copy_all<H: Holder>(caller: &Caller, from: &H, to: &H) -> Out {
             }
         };
         if let Some(copied) = copied {
-            to.attributes().borrow_mut().insert(key, copied);
+            to.attributes().borrow_mut().push((key, copied));
         }
     }
     Ok(())

@@ -291,6 +291,20 @@ fn failed(
     class
 }
 
+/// Has the error handler of an object handle a code of the program; the call succeeds if the handler returns.
+pub(crate) fn call_handler(
+    rank: &Rank,
+    call: &'static str,
+    on: MPI_Comm,
+    caller: &Caller,
+    code: c_int,
+) -> Out {
+    if code != MPI_SUCCESS {
+        failed(rank, call, on, caller, failure(code, "by the program"));
+    }
+    Ok(())
+}
+
 /// The object whose error handler gets an error.
 struct Blamed {
     handle: usize,

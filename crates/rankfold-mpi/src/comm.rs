@@ -1,7 +1,6 @@
 //! Communicators: made from others by all their members, or by those of the new one alone.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::fmt;
 use std::ptr::without_provenance_mut as handle;
@@ -25,7 +24,7 @@ pub(crate) struct Communicator {
     pub exchanges: Cell<u32>,
     pub handle: Cell<usize>,
     pub name: RefCell<String>,
-    pub attributes: RefCell<BTreeMap<c_int, usize>>,
+    pub attributes: RefCell<attribute::Values>,
     pub on_error: Cell<usize>,
     pub topology: Topology,
 }

@@ -51,7 +51,9 @@ pub(crate) const NO_CALL: &str = "no call";
 
 static TAG_UB: c_int = c_int::MAX;
 static ONE: c_int = 1;
-static LAST_CODE: c_int = MPI_ERR_LASTCODE;
+static ZERO: c_int = 0;
+static NO_PROC: c_int = MPI_PROC_NULL;
+static ANY_RANK: c_int = MPI_ANY_SOURCE;
 
 impl Shared {
     fn new(ranks: usize, launched: bool) -> Shared {
@@ -78,7 +80,9 @@ impl Shared {
             MPI_TAG_UB => Some(&TAG_UB),
             MPI_WTIME_IS_GLOBAL => Some(&ONE),
             MPI_UNIVERSE_SIZE => Some(&self.universe),
-            MPI_LASTUSEDCODE => Some(&LAST_CODE),
+            MPI_HOST => Some(&NO_PROC),
+            MPI_IO => Some(&ANY_RANK),
+            MPI_APPNUM => Some(&ZERO),
             _ => None,
         }
     }

@@ -16,7 +16,7 @@ use std::ffi::{CStr, c_char};
 use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
-use crate::abi::{MPI_ERR_ARG, MPI_ERR_BUFFER};
+use crate::abi::{MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_Status};
 use crate::error::{Failure, Out, failure};
 
 /// A byte of a message.
@@ -77,11 +77,17 @@ impl Caller {
         Ok(())
     }
 
-    /// Writes a result for which there may be no place.
-    pub(crate) fn write_if<T>(&self, to: *mut T, value: T) {
+    /// Writes a status, if there is a place for it: all but the error, which only calls that give several statuses
+    /// change.
+    #[inline]
+    pub(crate) fn write_status(&self, to: *mut MPI_Status, told: MPI_Status) {
         if !to.is_null() {
-            // SAFETY: not null, so by the caller's promise a place for a `T`.
-            unsafe { to.write_unaligned(value) };
+            // SAFETY: not null, so by the caller's promise a place for a status.
+            unsafe {
+                (&raw mut (*to).MPI_SOURCE).write_unaligned(told.MPI_SOURCE);
+                (&raw mut (*to).MPI_TAG).write_unaligned(told.MPI_TAG);
+                (&raw mut (*to).MPI_internal).write_unaligned(told.MPI_internal);
+            }
         }
     }
 

@@ -77,6 +77,8 @@ pub(crate) struct Rank {
     pub texts: RefCell<BTreeMap<c_int, String>>,
     /// Classes, codes and strings that the program added.
     pub added: RefCell<Vec<(c_int, String)>>,
+    /// The last of these, to which the attribute `MPI_LASTUSEDCODE` points.
+    pub last_code: Cell<c_int>,
 }
 
 thread_local! {
@@ -132,6 +134,7 @@ impl Rank {
             scratch: Cell::default(),
             texts: RefCell::default(),
             added: RefCell::default(),
+            last_code: Cell::new(MPI_ERR_LASTCODE),
         })
     }
 

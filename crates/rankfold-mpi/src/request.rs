@@ -60,7 +60,12 @@ impl Pending {
 
     /// An operation that is over.
     pub(crate) fn done(stat: Stat) -> Pending {
-        Pending::new(Vec::new(), Box::new(move |_, _, _| Ok(stat)))
+        Pending::ended(Ok(stat))
+    }
+
+    /// An operation that is over, or has failed.
+    fn ended(result: Out<Stat>) -> Pending {
+        Pending::new(Vec::new(), Box::new(move |_, _, _| result))
     }
 
     pub(crate) fn collective(mut self) -> Pending {
@@ -316,9 +321,14 @@ pub(crate) fn look(rank: &Rank, caller: &Caller, request: MPI_Request) -> Out<Op
     if !is_done(rank, request)? {
         return Ok(None);
     }
-    let stat = take(rank, request)?.wait(rank, caller)?;
-    with(rank, request, |entry| entry.put_back(Pending::done(stat)))?;
-    Ok(Some(stat))
+    let pending = take(rank, request)?;
+    let on = pending.on;
+    let result = pending.wait(rank, caller);
+    // Whoever completes it learns the same, an error too.
+    let mut kept = Pending::ended(result.clone());
+    kept.on = on;
+    with(rank, request, |entry| entry.put_back(kept))?;
+    blame(rank, on, result.map(Some))
 }
 
 /// Those of some requests that are active, with their places.

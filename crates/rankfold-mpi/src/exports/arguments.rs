@@ -35,7 +35,7 @@ pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold>
 /// Writes what is told of a message, unless it is ignored.
 #[inline]
 pub(super) fn status(caller: &Caller, to: *mut MPI_Status, stat: &Stat) {
-    caller.write_if(to, stat.status(MPI_SUCCESS));
+    caller.write_status(to, stat.status(MPI_SUCCESS));
 }
 
 /// A truth value.

@@ -5,7 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 use super::arguments::flag;
 use crate::abi::*;
 use crate::comm;
-use crate::error::{failure, require};
+use crate::error::failure;
 use crate::group;
 use crate::p2p::Stat;
 use crate::request::{Pending, keep};
@@ -108,9 +108,9 @@ super::calls! {
         let on = rank.comm(comm)?;
         caller.write(errhandler, std::ptr::without_provenance_mut(on.on_error.get()))
     }
-    fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) on comm |rank, _| {
+    fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) on comm |rank, caller| {
         rank.comm(comm)?;
-        require(errorcode == MPI_SUCCESS, errorcode, || "MPI_Comm_call_errhandler".into())
+        crate::call::call_handler(rank, "MPI_Comm_call_errhandler", comm, caller, errorcode)
     }
     fn MPI_Abort(comm: MPI_Comm, errorcode: c_int) |rank, _| {
         let on = rank.comm(comm).map_or_else(|_| "a communicator".to_string(), |on| on.to_string());

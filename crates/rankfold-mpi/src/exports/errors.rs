@@ -50,6 +50,7 @@ fn add(rank: &Rank, class: Option<c_int>) -> c_int {
     let mut all = rank.added.borrow_mut();
     let code = ADDED + all.len() as c_int;
     all.push((class.unwrap_or(code), String::new()));
+    rank.last_code.set(code);
     code
 }
 

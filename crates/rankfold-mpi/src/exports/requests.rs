@@ -97,9 +97,10 @@ super::calls! {
         Ok(())
     }
     fn MPI_Test(request: *mut MPI_Request, there: *mut c_int, status: *mut MPI_Status) |rank, caller| {
-        let stat = one(caller, request, |it| request::test(rank, caller, it))?;
-        caller.write(there, flag(stat.is_some()))?;
-        if let Some(stat) = stat {
+        let tested = one(caller, request, |it| request::test(rank, caller, it));
+        // A request that failed is over.
+        caller.write(there, flag(!matches!(tested, Ok(None))))?;
+        if let Some(stat) = tested? {
             tell(caller, status, &stat);
         }
         Ok(())
@@ -135,16 +136,17 @@ super::calls! {
         let found = several(caller, requests, count, |all| {
             let active = request::active(rank, all)?;
             for at in &active {
-                if let Some(stat) = request::test(rank, caller, &mut all[*at])? {
-                    return Ok(Some((*at as c_int, stat)));
+                if let Some(result) = request::test(rank, caller, &mut all[*at]).transpose() {
+                    return Ok(Some((*at as c_int, result)));
                 }
             }
-            Ok(active.is_empty().then_some((MPI_UNDEFINED, Stat::EMPTY)))
+            Ok(active.is_empty().then_some((MPI_UNDEFINED, Ok(Stat::EMPTY))))
         })?;
         caller.write(there, flag(found.is_some()))?;
-        let (at, stat) = found.unwrap_or((MPI_UNDEFINED, Stat::EMPTY));
-        tell(caller, status, &stat);
-        caller.write(index, at)
+        let (at, stat) = found.unwrap_or((MPI_UNDEFINED, Ok(Stat::EMPTY)));
+        caller.write(index, at)?;
+        tell(caller, status, &stat?);
+        Ok(())
     }
     fn MPI_Waitsome(incount: c_int, requests: *mut MPI_Request, outcount: *mut c_int, indices: *mut c_int, statuses: *mut MPI_Status) |rank, caller| {
         let done = several(caller, requests, incount, |all| {

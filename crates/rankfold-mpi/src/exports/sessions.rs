@@ -119,8 +119,8 @@ super::calls! {
         let on = rank.session(session)?;
         caller.write(errhandler, handle(on.on_error.get()))
     }
-    fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) on session |rank, _| {
+    fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) on session |rank, caller| {
         rank.session(session)?;
-        require(errorcode == MPI_SUCCESS, errorcode, || "MPI_Session_call_errhandler".into())
+        crate::call::call_handler(rank, "MPI_Session_call_errhandler", session.cast(), caller, errorcode)
     }
 }

@@ -7,7 +7,7 @@ use super::arguments::flag;
 use super::errors::{check_handler, keep_handler};
 use super::infos::check as check_info;
 use crate::abi::*;
-use crate::error::{Out, require};
+use crate::error::Out;
 use crate::group;
 use crate::memory::Caller;
 use crate::rank::Rank;
@@ -160,9 +160,9 @@ super::calls! {
         let on = rank.win(win)?;
         caller.write(errhandler, handle(on.on_error.get()))
     }
-    fn MPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) on win |rank, _| {
+    fn MPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) on win |rank, caller| {
         rank.win(win)?;
-        require(errorcode == MPI_SUCCESS, errorcode, || "MPI_Win_call_errhandler".into())
+        crate::call::call_handler(rank, "MPI_Win_call_errhandler", win.cast(), caller, errorcode)
     }
 }
 

@@ -10,7 +10,6 @@ pub(crate) mod memory;
 pub(crate) mod part;
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::fmt;
 use std::ptr::without_provenance_mut as handle;
@@ -39,7 +38,7 @@ pub(crate) struct Win {
     epochs: Epochs,
     pub handle: Cell<usize>,
     pub name: RefCell<String>,
-    attributes: RefCell<BTreeMap<c_int, usize>>,
+    attributes: RefCell<attribute::Values>,
     pub on_error: Cell<usize>,
     /// What predefined attributes point to.
     told: Told,
@@ -66,7 +65,7 @@ impl fmt::Display for Win {
 impl Holder for Win {
     const OF: Of = Of::Win;
 
-    fn attributes(&self) -> &RefCell<BTreeMap<c_int, usize>> {
+    fn attributes(&self) -> &RefCell<attribute::Values> {
         &self.attributes
     }
 

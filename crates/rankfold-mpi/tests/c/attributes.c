@@ -17,6 +17,13 @@ static int delete(MPI_Comm comm, int key, void *value, void *state) {
     return MPI_SUCCESS;
 }
 
+static int last(MPI_Comm comm, int key, void *value, void *state) {
+    (void)comm, (void)key, (void)state;
+    int finalized;
+    MPI_Finalized(&finalized), say("at the end: %ld %d", (long)value, finalized);
+    return MPI_SUCCESS;
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     int key, dup, none, state = 5, flag, *number;
@@ -39,6 +46,9 @@ int main(int argc, char **argv) {
     MPI_Comm_free_keyval(&key), say("invalid: %d", key == MPI_KEYVAL_INVALID);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &number, &flag), say("tags: %d %d", flag, *number >= 32767);
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_WTIME_IS_GLOBAL, &number, &flag), say("time: %d", flag);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_HOST, &number, &flag), say("host: %d", flag);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_IO, &number, &flag), say("io: %d", flag);
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_APPNUM, &number, &flag), say("program: %d %d", flag, *number);
     MPI_Info info, other;
     char text[64];
     int keys, len;
@@ -49,6 +59,13 @@ int main(int argc, char **argv) {
     MPI_Info_get_nkeys(other, &keys), MPI_Info_get(other, "a", 63, text, &flag), say("info: %d %d %s", keys, flag, text);
     MPI_Info_get_valuelen(other, "b", &len, &flag), say("info: %d %d", len, flag);
     MPI_Info_free(&info), MPI_Info_free(&other), say("info: %d", info == MPI_INFO_NULL);
+    /* MPI_Finalize deletes what MPI_COMM_SELF has, the last that was set first. */
+    int first, second, third;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last, &first, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last, &second, NULL);
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last, &third, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, second, (void *)2), MPI_Comm_set_attr(MPI_COMM_SELF, first, (void *)1);
+    MPI_Comm_set_attr(MPI_COMM_SELF, third, (void *)3);
     MPI_Finalize();
     return 0;
 }

@@ -37,12 +37,18 @@ int main(int argc, char **argv) {
     MPI_Errhandler_free(&handler);
     TRY(MPI_Send(data, 1, MPI_INT, 1000, 0, MPI_COMM_WORLD));
     say("handled: %d", handled);
+    TRY(MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_ARG));
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    TRY(MPI_Comm_call_errhandler(MPI_COMM_WORLD, MPI_ERR_ARG));
     MPI_Comm_get_errhandler(MPI_COMM_SELF, &handler);
     say("%d %d", handler == MPI_ERRORS_ARE_FATAL, MPI_SUCCESS);
     int class, code, found;
     MPI_Add_error_class(&class), MPI_Add_error_code(class, &code), MPI_Add_error_string(code, "of the program");
     char text[MPI_MAX_ERROR_STRING];
     MPI_Error_string(code, text, &found);
+    int *last, *is_set = &found;
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, is_set);
+    say("last code: %d %d", *is_set, *last >= class);
     MPI_Error_class(code, &code);
     say("%s %d", text, code == class);
     (void)periods, (void)comm;

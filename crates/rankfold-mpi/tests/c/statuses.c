@@ -50,6 +50,15 @@ int main(int argc, char **argv) {
     MPI_Get_elements_x(&status, MPI_INT, &count);
     MPI_Type_size_x(three, &count);
     say("size: %d", (int)count);
+    /* Calls of one status leave the error in it alone. */
+    status.MPI_ERROR = 77;
+    MPI_Sendrecv(out, 1, MPI_INT, right, 1, in, 1, MPI_INT, left, 1, MPI_COMM_WORLD, &status);
+    MPI_Recv(in, 1, MPI_INT, MPI_PROC_NULL, 1, MPI_COMM_WORLD, &status);
+    MPI_Irecv(in, 1, MPI_INT, left, 1, MPI_COMM_WORLD, &request);
+    MPI_Send(out, 1, MPI_INT, right, 1, MPI_COMM_WORLD);
+    MPI_Wait(&request, &status);
+    MPI_Test(&request, &flag, &status);
+    say("error: %d", status.MPI_ERROR);
     MPI_Type_free(&three);
     MPI_Finalize();
     return 0;

@@ -77,6 +77,50 @@ fn a_message_that_is_too_long_is_truncated_and_the_next_one_is_received() {
     .unwrap();
 }
 
+/// Has a receive of two elements in progress for which three come.
+fn truncated() -> MPI_Request {
+    let (mut request, sent) = (MPI_REQUEST_NULL, [1i32, 2, 3]);
+    let into = Box::leak(Box::new([0i32; 2]));
+    ok!(MPI_Irecv(
+        to(into),
+        2,
+        MPI_INT,
+        0,
+        0,
+        MPI_COMM_SELF,
+        &mut request
+    ));
+    ok!(MPI_Send(at(&sent), 3, MPI_INT, 0, 0, MPI_COMM_SELF));
+    request
+}
+
+#[test]
+fn a_request_that_failed_is_over_and_fails_too_for_who_completes_it_after_a_look() {
+    try_program(Program::new(1), |_, _| {
+        ok!(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+        let (none, mut flag, mut index) = (MPI_STATUS_IGNORE, 5, 5);
+        let mut request = truncated();
+        // SAFETY: places for results.
+        let class = unsafe { MPI_Test(&mut request, &mut flag, none) };
+        assert_eq!((class, flag), (MPI_ERR_TRUNCATE, 1));
+        assert_eq!(request, MPI_REQUEST_NULL);
+        (request, flag) = (truncated(), 5);
+        // SAFETY: places for results.
+        let class = unsafe { MPI_Testany(1, &mut request, &mut index, &mut flag, none) };
+        assert_eq!((class, flag, index), (MPI_ERR_TRUNCATE, 1, 0));
+        assert_eq!(request, MPI_REQUEST_NULL);
+        request = truncated();
+        // SAFETY: places for results.
+        let class = unsafe { MPI_Request_get_status(request, &mut flag, none) };
+        assert_eq!(class, MPI_ERR_TRUNCATE);
+        // SAFETY: places for results.
+        let class = unsafe { MPI_Wait(&mut request, none) };
+        assert_eq!(class, MPI_ERR_TRUNCATE);
+        assert_eq!(request, MPI_REQUEST_NULL);
+    })
+    .unwrap();
+}
+
 #[test]
 fn a_fatal_error_ends_its_rank_and_is_the_first_culprit() {
     let said = failure(3, |me, _| {
