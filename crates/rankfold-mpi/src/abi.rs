@@ -43,13 +43,19 @@ handles! {
         MPI_SHORT = 0x208; MPI_INT = 0x209; MPI_LONG = 0x20a; MPI_LONG_LONG = 0x20b;
         MPI_UNSIGNED_SHORT = 0x20c; MPI_UNSIGNED = 0x20d; MPI_UNSIGNED_LONG = 0x20e; MPI_UNSIGNED_LONG_LONG = 0x20f;
         MPI_FLOAT = 0x210; MPI_C_FLOAT_COMPLEX = 0x212; MPI_DOUBLE = 0x214; MPI_C_DOUBLE_COMPLEX = 0x216;
+        MPI_CXX_FLOAT_COMPLEX = 0x213; MPI_CXX_DOUBLE_COMPLEX = 0x217;
+        MPI_INTEGER = 0x219; MPI_REAL = 0x21a; MPI_COMPLEX = 0x21b; MPI_DOUBLE_PRECISION = 0x21c; MPI_DOUBLE_COMPLEX = 0x21d;
+        MPI_CHARACTER = 0x21e; MPI_2INTEGER = 0x232;
         MPI_LONG_DOUBLE = 0x220;
         MPI_FLOAT_INT = 0x228; MPI_DOUBLE_INT = 0x229; MPI_LONG_INT = 0x22a; MPI_2INT = 0x22b; MPI_SHORT_INT = 0x22c;
-        MPI_C_BOOL = 0x238; MPI_WCHAR = 0x23c;
+        MPI_LONG_DOUBLE_INT = 0x22d;
+        MPI_C_BOOL = 0x238; MPI_CXX_BOOL = 0x239; MPI_WCHAR = 0x23c;
         MPI_INT8_T = 0x240; MPI_UINT8_T = 0x241; MPI_CHAR = 0x243; MPI_SIGNED_CHAR = 0x244;
         MPI_UNSIGNED_CHAR = 0x245; MPI_BYTE = 0x247;
         MPI_INT16_T = 0x248; MPI_UINT16_T = 0x249; MPI_INT32_T = 0x250; MPI_UINT32_T = 0x251;
         MPI_INT64_T = 0x258; MPI_UINT64_T = 0x259;
+        MPI_INTEGER1 = 0x2c1; MPI_INTEGER2 = 0x2c9; MPI_INTEGER4 = 0x2d1; MPI_INTEGER8 = 0x2d9;
+        MPI_REAL4 = 0x2d2; MPI_REAL8 = 0x2da; MPI_COMPLEX8 = 0x2db; MPI_COMPLEX16 = 0x2e3;
     }
 }
 
@@ -169,9 +175,17 @@ classes! {
     MPI_ERR_INTERN = 17, "a mistake in the library";
     MPI_ERR_PENDING = 18, "the request is still pending";
     MPI_ERR_IN_STATUS = 19, "the statuses hold the errors";
+    MPI_ERR_ACCESS = 20, "the file may not be accessed";
+    MPI_ERR_AMODE = 21, "no such mode of access";
     MPI_ERR_ASSERT = 22, "no such assertion";
+    MPI_ERR_BAD_FILE = 23, "no such name of a file";
     MPI_ERR_BASE = 24, "no such base of memory";
+    MPI_ERR_CONVERSION = 25, "data cannot be converted";
     MPI_ERR_DISP = 26, "no such displacement";
+    MPI_ERR_DUP_DATAREP = 27, "the representation of data is there already";
+    MPI_ERR_FILE_EXISTS = 28, "the file exists";
+    MPI_ERR_FILE_IN_USE = 29, "the file is in use";
+    MPI_ERR_FILE = 30, "no such file handle";
     MPI_ERR_INFO_KEY = 31, "no such key of an info";
     MPI_ERR_INFO_NOKEY = 32, "the info has no such key";
     MPI_ERR_INFO_VALUE = 33, "no such value of an info";
@@ -179,18 +193,28 @@ classes! {
     MPI_ERR_IO = 35, "input or output failed";
     MPI_ERR_KEYVAL = 36, "no such key of an attribute";
     MPI_ERR_LOCKTYPE = 37, "no such lock";
+    MPI_ERR_NAME = 38, "no such name of a service";
     MPI_ERR_NO_MEM = 39, "no memory";
+    MPI_ERR_NOT_SAME = 40, "an argument is not the same on all ranks";
+    MPI_ERR_NO_SPACE = 41, "no space for the file";
+    MPI_ERR_NO_SUCH_FILE = 42, "the file does not exist";
+    MPI_ERR_PORT = 43, "no such port";
+    MPI_ERR_QUOTA = 44, "the quota for files is exceeded";
+    MPI_ERR_READ_ONLY = 45, "the file can only be read";
     MPI_ERR_RMA_ATTACH = 46, "the memory cannot be attached";
     MPI_ERR_RMA_CONFLICT = 47, "accesses to the window conflict";
     MPI_ERR_RMA_RANGE = 48, "beyond the window";
     MPI_ERR_RMA_SHARED = 49, "the memory cannot be shared";
     MPI_ERR_RMA_SYNC = 50, "the epochs of the window do not match";
+    MPI_ERR_SERVICE = 51, "no such service";
     MPI_ERR_SIZE = 52, "no such size";
     MPI_ERR_SPAWN = 53, "processes cannot be started";
+    MPI_ERR_UNSUPPORTED_DATAREP = 54, "no such representation of data";
     MPI_ERR_UNSUPPORTED_OPERATION = 55, "not done by this library";
     MPI_ERR_WIN = 56, "no such window";
     MPI_ERR_RMA_FLAVOR = 57, "the window was made otherwise";
     MPI_ERR_PROC_ABORTED = 58, "another rank has ended";
+    MPI_ERR_VALUE_TOO_LARGE = 59, "the value is too large";
     MPI_ERR_SESSION = 60, "no such session";
     MPI_ERR_ERRHANDLER = 61, "no such error handler";
 }
@@ -221,6 +245,7 @@ numbers! {
     MPI_MAX_INFO_VAL = 1024;
     MPI_MAX_LIBRARY_VERSION_STRING = 8192;
     MPI_MAX_OBJECT_NAME = 128;
+    MPI_MAX_PORT_NAME = 1024;
     MPI_MAX_PROCESSOR_NAME = 256;
     MPI_MAX_STRINGTAG_LEN = 1024;
     MPI_MAX_PSET_NAME_LEN = 1024;
@@ -252,7 +277,11 @@ numbers! {
     MPI_COMBINER_STRUCT = 110;
     MPI_COMBINER_SUBARRAY = 111;
     MPI_COMBINER_DARRAY = 112;
+    MPI_COMBINER_F90_REAL = 113;
+    MPI_COMBINER_F90_COMPLEX = 114;
+    MPI_COMBINER_F90_INTEGER = 115;
     MPI_COMBINER_RESIZED = 116;
+    MPI_COMBINER_VALUE_INDEX = 117;
     MPI_TYPECLASS_INTEGER = 192;
     MPI_TYPECLASS_REAL = 193;
     MPI_TYPECLASS_COMPLEX = 194;
@@ -265,6 +294,8 @@ numbers! {
     MPI_DIST_GRAPH = 213;
     MPI_COMM_TYPE_SHARED = 221;
     MPI_COMM_TYPE_HW_UNGUIDED = 222;
+    MPI_COMM_TYPE_HW_GUIDED = 223;
+    MPI_COMM_TYPE_RESOURCE_GUIDED = 224;
     MPI_LOCK_EXCLUSIVE = 301;
     MPI_LOCK_SHARED = 302;
     MPI_WIN_FLAVOR_CREATE = 311;

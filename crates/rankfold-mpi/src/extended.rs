@@ -30,6 +30,43 @@ pub(crate) fn kernel(op: MPI_Op) -> Option<Kernel> {
     }
 }
 
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn located(_op: MPI_Op) -> Option<Kernel> {
+    None
+}
+
+/// The loop of `MPI_MINLOC` or `MPI_MAXLOC` on these numbers, each with a place.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn located(op: MPI_Op) -> Option<Kernel> {
+    use crate::abi::{MPI_MAXLOC, MPI_MINLOC};
+    match op {
+        MPI_MINLOC => Some(|left, right| each_located(left, right, below)),
+        MPI_MAXLOC => Some(|left, right| each_located(left, right, |a, b| below(b, a))),
+        _ => None,
+    }
+}
+
+/// Takes of each two elements the one whose number is before that of the other, or of equal ones the lower place.
+#[cfg(target_arch = "x86_64")]
+fn each_located(left: &[u8], right: &mut [u8], before: fn(&Number, &Number) -> bool) {
+    let parts = |of: &[u8; 20]| {
+        let (number, [place]) = (*of.first_chunk::<16>()?, of[16..].as_chunks::<4>().0) else {
+            return None;
+        };
+        Some((number, i32::from_ne_bytes(*place)))
+    };
+    let (left, _) = left.as_chunks::<20>();
+    let (right, _) = right.as_chunks_mut::<20>();
+    for (a, b) in left.iter().zip(right) {
+        let (Some((x, here)), Some((y, there))) = (parts(a), parts(b)) else {
+            continue;
+        };
+        if before(&x, &y) || (!before(&y, &x) && here <= there) {
+            *b = *a;
+        }
+    }
+}
+
 #[cfg(target_arch = "x86_64")]
 type Number = [u8; 16];
 

@@ -336,6 +336,7 @@ fn kernel(op: MPI_Op, runs: &[(Basic, u64)]) -> Option<Kernel> {
         ] => match (value.holds, value.size) {
             (Float, 4) => located!(op, f32, 4),
             (Float, 8) => located!(op, f64, 8),
+            (Float, 16) => crate::extended::located(op),
             (Signed, 8) => located!(op, i64, 8),
             (Signed, 2) => located!(op, i16, 2),
             _ => None,

@@ -437,3 +437,60 @@ fn a_datatype_that_is_not_committed_or_was_freed_is_refused() {
         "{late}"
     );
 }
+
+/// A struct of two datatypes at two places, and its lower bound and extent.
+fn bounds_of_pair(types: [MPI_Datatype; 2], places: [MPI_Aint; 2]) -> (MPI_Aint, MPI_Aint) {
+    let (mut made, lens) = (MPI_DATATYPE_NULL, [1, 1]);
+    let (mut lb, mut extent) = (0, 0);
+    ok!(MPI_Type_create_struct(
+        2,
+        lens.as_ptr(),
+        places.as_ptr(),
+        types.as_ptr(),
+        &mut made
+    ));
+    ok!(MPI_Type_get_extent(made, &mut lb, &mut extent));
+    ok!(MPI_Type_free(&mut made));
+    (lb, extent)
+}
+
+/// As the standard defines them by its markers; Open MPI agrees, and MPICH 4 does not.
+#[test]
+fn bounds_that_were_set_are_those_of_a_struct_whatever_else_is_in_it() {
+    try_program(Program::new(1), |_, _| {
+        let mut wide = MPI_DATATYPE_NULL;
+        ok!(MPI_Type_create_resized(MPI_INT, 0, 8, &mut wide));
+        assert_eq!(bounds_of_pair([wide, MPI_DOUBLE], [0, 8]), (0, 8));
+        assert_eq!(bounds_of_pair([MPI_DOUBLE, wide], [0, 16]), (16, 8));
+        assert_eq!(bounds_of_pair([wide, wide], [0, 24]), (0, 32));
+        assert_eq!(bounds_of_pair([MPI_INT, MPI_DOUBLE], [0, 8]), (0, 16));
+        ok!(MPI_Type_free(&mut wide));
+    })
+    .unwrap();
+}
+
+#[test]
+fn datatypes_of_fortran_are_those_of_c_with_the_same_numbers() {
+    try_program(Program::new(1), |_, _| {
+        for (fortran, c) in [
+            (MPI_INTEGER, MPI_INT),
+            (MPI_DOUBLE_PRECISION, MPI_DOUBLE),
+            (MPI_REAL4, MPI_FLOAT),
+            (MPI_INTEGER8, MPI_INT64_T),
+            (MPI_COMPLEX16, MPI_C_DOUBLE_COMPLEX),
+            (MPI_CXX_BOOL, MPI_C_BOOL),
+        ] {
+            let (mut size, mut other) = (0, 0);
+            ok!(MPI_Type_size(fortran, &mut size));
+            ok!(MPI_Type_size(c, &mut other));
+            assert_eq!(size, other);
+            let (sent, mut got) = ([1u8; 16], [0u8; 16]);
+            let (to_me, none) = (MPI_COMM_SELF, MPI_STATUS_IGNORE);
+            let (sent, got) = (at(&sent), to(&mut got));
+            ok!(MPI_Sendrecv(
+                sent, 1, c, 0, 0, got, 1, fortran, 0, 0, to_me, none
+            ));
+        }
+    })
+    .unwrap();
+}

@@ -69,7 +69,12 @@ pub(crate) fn predefined() -> Vec<(&'static str, usize, Vec<Basic>)> {
         MPI_FLOAT: Float 4; MPI_C_FLOAT_COMPLEX: Complex 8; MPI_DOUBLE: Float 8; MPI_C_DOUBLE_COMPLEX: Complex 16;
         MPI_LONG_DOUBLE: Float 16;
         MPI_FLOAT_INT: Float 4, Signed 4; MPI_DOUBLE_INT: Float 8, Signed 4; MPI_LONG_INT: Signed 8, Signed 4;
-        MPI_2INT: Signed 4, Signed 4; MPI_SHORT_INT: Signed 2, Signed 4;
+        MPI_2INT: Signed 4, Signed 4; MPI_SHORT_INT: Signed 2, Signed 4; MPI_LONG_DOUBLE_INT: Float 16, Signed 4;
+        MPI_CXX_FLOAT_COMPLEX: Complex 8; MPI_CXX_DOUBLE_COMPLEX: Complex 16; MPI_CXX_BOOL: Logical 1;
+        MPI_INTEGER: Signed 4; MPI_REAL: Float 4; MPI_DOUBLE_PRECISION: Float 8; MPI_COMPLEX: Complex 8;
+        MPI_DOUBLE_COMPLEX: Complex 16; MPI_CHARACTER: Character 1; MPI_2INTEGER: Signed 4, Signed 4;
+        MPI_INTEGER1: Signed 1; MPI_INTEGER2: Signed 2; MPI_INTEGER4: Signed 4; MPI_INTEGER8: Signed 8;
+        MPI_REAL4: Float 4; MPI_REAL8: Float 8; MPI_COMPLEX8: Complex 8; MPI_COMPLEX16: Complex 16;
         MPI_C_BOOL: Logical 1; MPI_WCHAR: Character 4;
         MPI_INT8_T: Signed 1; MPI_UINT8_T: Unsigned 1; MPI_CHAR: Character 1; MPI_SIGNED_CHAR: Signed 1;
         MPI_UNSIGNED_CHAR: Unsigned 1; MPI_BYTE: Byte 1;

@@ -27,8 +27,9 @@ struct Flat {
     runs: Vec<(Basic, u64)>,
     size: usize,
     bounds: Option<(isize, isize)>,
+    /// The bounds of its parts whose bounds were set: these alone count, if there are any.
+    marked: Option<(isize, isize)>,
     align: usize,
-    resized: bool,
 }
 
 impl Flat {
@@ -60,11 +61,15 @@ impl Flat {
         let (true_lb, true_ub) = of.true_bounds();
         first.checked_add(true_lb)?;
         end.checked_add(true_ub)?;
-        let (low, high) = self.bounds.unwrap_or((lb, ub));
+        let bounds = match of.resized {
+            true => &mut self.marked,
+            false => &mut self.bounds,
+        };
+        let (low, high) = bounds.unwrap_or((lb, ub));
         let (low, high) = (low.min(lb), high.max(ub));
         high.checked_sub(low)?;
         self.size = size;
-        self.bounds = Some((low, high));
+        *bounds = Some((low, high));
         Some(())
     }
 
@@ -88,7 +93,6 @@ impl Flat {
             }
         }
         self.align = self.align.max(of.align);
-        self.resized |= of.resized;
         Ok(())
     }
 
@@ -125,7 +129,7 @@ impl Flat {
     }
 
     fn datatype(self, made: Made) -> Datatype {
-        let (lb, ub) = self.bounds.unwrap_or((0, 0));
+        let (lb, ub) = self.marked.or(self.bounds).unwrap_or((0, 0));
         Datatype {
             segments: self.segments,
             size: self.size,
@@ -134,7 +138,7 @@ impl Flat {
             signature: Signature::of(self.runs.clone()),
             runs: self.runs,
             align: self.align,
-            resized: self.resized,
+            resized: self.marked.is_some(),
             made,
             committed: AtomicBool::new(false),
             name: Mutex::default(),
@@ -191,7 +195,7 @@ fn flat(blocks: &[Block<'_>]) -> Out<Flat> {
 /// A datatype of blocks of a struct: its extent is rounded up, so that an array of it is one of the struct.
 pub(crate) fn structure(made: Made, blocks: &[Block<'_>]) -> Out<MPI_Datatype> {
     let mut flat = flat(blocks)?;
-    if let Some((lb, ub)) = flat.bounds.filter(|_| !flat.resized) {
+    if let Some((lb, ub)) = flat.bounds.filter(|_| flat.marked.is_none()) {
         let extent = ((ub - lb) as usize).checked_next_multiple_of(flat.align.max(1));
         let extent = extent.and_then(|extent| isize::try_from(extent).ok());
         let end = extent.and_then(|extent| lb.checked_add(extent));
@@ -361,8 +365,7 @@ pub(crate) fn blocks_within(
     bounds: (isize, isize),
 ) -> Out<MPI_Datatype> {
     let mut flat = flat(blocks)?;
-    flat.bounds = Some(bounds);
-    flat.resized = true;
+    flat.marked = Some(bounds);
     Ok(add(flat.datatype(made)))
 }
 

@@ -70,6 +70,7 @@ int main(int argc, char **argv) {
     PAIRS(long, MPI_LONG_INT);
     PAIRS(short, MPI_SHORT_INT);
     PAIRS(int, MPI_2INT);
+    PAIRS(long double, MPI_LONG_DOUBLE_INT);
     double complex z[2] = {rank + 1 + I, rank * I}, w[2];
     MPI_Allreduce(z, w, 2, MPI_C_DOUBLE_COMPLEX, MPI_SUM, MPI_COMM_WORLD);
     add(" %g %g %g %g", creal(w[0]) + 0, cimag(w[0]) + 0, creal(w[1]) + 0, cimag(w[1]) + 0);

@@ -46,6 +46,7 @@ int main(int argc, char **argv) {
     MPI_Add_error_class(&class), MPI_Add_error_code(class, &code), MPI_Add_error_string(code, "of the program");
     char text[MPI_MAX_ERROR_STRING];
     MPI_Error_string(code, text, &found);
+    MPI_Error_class(MPI_ERR_NO_SUCH_FILE, &found), say("file: %d", found == MPI_ERR_NO_SUCH_FILE);
     int *last, *is_set = &found;
     MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_LASTUSEDCODE, &last, is_set);
     say("last code: %d %d", *is_set, *last >= class);
