@@ -5,9 +5,9 @@ use std::ptr::without_provenance_mut as handle;
 use std::rc::Rc;
 
 use crate::abi::*;
-use crate::datatype::Type;
 use crate::datatype::basic::{Basic, Holds};
 use crate::datatype::pack::Buffer;
+use crate::datatype::{Datatype, Type};
 use crate::error::{Out, bad, failure, require};
 use crate::memory::{Aligned, Byte, Caller, append, known};
 use crate::rank::Rank;
@@ -100,6 +100,23 @@ pub(crate) fn create(rank: &Rank, function: Function, commutes: bool) -> MPI_Op 
 pub(crate) fn free(rank: &Rank, op: MPI_Op) -> Out {
     let freed = rank.ops.borrow_mut().remove(op.addr()).map(drop);
     freed.map_err(|why| bad(MPI_ERR_OP, "operator", op.addr(), why))
+}
+
+/// Refuses predefined operators on datatypes of the program, and those of numbers on the pairs of `MPI_MINLOC`.
+#[inline]
+pub(crate) fn check_kind(operator: &Operator, of: &Datatype) -> Out {
+    let Operator::Predefined(op) = *operator else {
+        return Ok(());
+    };
+    let is_number = matches!(of.runs[..], [(_, 1)]);
+    let fits = of.predefined && (is_number || [MPI_MINLOC, MPI_MAXLOC].contains(&op));
+    require(fits, MPI_ERR_OP, || {
+        let what = match of.predefined {
+            true => "is on numbers, and these are pairs",
+            false => "is on predefined datatypes, and this one was made by the program",
+        };
+        format!("{} {what}", name(op.addr() as u16))
+    })
 }
 
 /// A reduction: elements of a datatype by an operator.

@@ -102,6 +102,12 @@ impl Mark {
                 into.bytes()
             )
         })?;
+        require(elements.len() == into.bytes(), MPI_ERR_COUNT, || {
+            let (sent, awaited) = (elements.len(), into.bytes());
+            format!(
+                "rank {from} sends {sent} bytes, and this rank receives {awaited}: collectives need equal amounts"
+            )
+        })?;
         require(
             sent.matches(into.of.signature, elements.len()),
             MPI_ERR_TYPE,

@@ -115,7 +115,7 @@ fn a_buffer_beyond_the_address_space_is_an_error() {
             code!(MPI_Send(from, 4, large, 0, 0, world)),
             code!(MPI_Recv(into, 4, large, 0, 0, world, none)),
             code!(MPI_Bcast(into, 4, large, 0, world)),
-            code!(MPI_Allreduce(from, into, 4, large, MPI_SUM, world)),
+            code!(MPI_Alltoall(from, 4, large, into, 4, large, world)),
             code!(MPI_Allgather(from, 4, large, into, 4, large, world)),
             code!(MPI_Sendrecv_replace(
                 both, 4, large, 0, 0, 0, 0, world, none

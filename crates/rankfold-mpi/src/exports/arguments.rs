@@ -25,6 +25,7 @@ pub(super) fn place(at: *const c_void, number: c_int, of: MPI_Datatype) -> Out<P
 pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold> {
     let operator = op::of(rank, op)?;
     let of = datatype::committed(datatype)?;
+    op::check_kind(&operator, &of)?;
     Ok(Fold {
         operator,
         of,

@@ -107,6 +107,25 @@ static void one_buffer_for_both(void) {
     MPI_Allreduce(a, a, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD); /* wrong: one_buffer_for_both n=2: pass MPI_IN_PLACE */
 }
 
+static void predefined_on_derived(void) {
+    MPI_Type_contiguous(2, MPI_INT, &type), MPI_Type_commit(&type);
+    MPI_Allreduce(a, b, 1, type, MPI_SUM, MPI_COMM_WORLD); /* wrong: predefined_on_derived n=2: MPI_SUM is on predefined datatypes */
+}
+
+static void sum_of_pairs(void) {
+    MPI_Reduce(a, b, 1, MPI_2INT, MPI_SUM, 0, MPI_COMM_WORLD); /* wrong: sum_of_pairs n=2: MPI_SUM is on numbers, and these are pairs */
+}
+
+static void fewer_than_gathered(void) {
+    int counts[2] = {2, 2}, places[2] = {0, 2};
+    MPI_Gatherv(a, 2 - rank, MPI_INT, b, counts, places, MPI_INT, 0, MPI_COMM_WORLD); /* wrong: fewer_than_gathered n=2: rank 1 sends 4 bytes, and this rank receives 8 */
+}
+
+static void fewer_for_all(void) {
+    int sent[2] = {1, 1}, received[2] = {2, 2}, places[2] = {0, 2};
+    MPI_Alltoallv(a, sent, places, MPI_INT, b, received, places, MPI_INT, MPI_COMM_WORLD); /* wrong: fewer_for_all n=2: collectives need equal amounts */
+}
+
 static void uncommitted(void) {
     MPI_Type_contiguous(2, MPI_INT, &type);
     MPI_Send(a, 1, type, 0, 0, MPI_COMM_WORLD); /* wrong: uncommitted n=1: before MPI_Type_commit */
@@ -351,6 +370,7 @@ int main(int argc, char **argv) {
         CASE(barrier_without_one), CASE(collectives_in_other_order), CASE(other_roots), CASE(other_operators),
         CASE(other_datatypes), CASE(other_lengths), CASE(message_of_other_datatype), CASE(message_too_long),
         CASE(no_such_rank), CASE(negative_tag), CASE(negative_count), CASE(null_buffer), CASE(one_buffer_for_both),
+        CASE(predefined_on_derived), CASE(sum_of_pairs), CASE(fewer_than_gathered), CASE(fewer_for_all),
         CASE(uncommitted), CASE(freed_datatype), CASE(freed_communicator), CASE(waited_twice), CASE(started_twice),
         CASE(operator_not_on_datatype), CASE(buffered_without_buffer), CASE(grid_too_large), CASE(fault), CASE(aborts),
         CASE(after_finalize), CASE(access_without_epoch), CASE(access_after_the_last_fence), CASE(beyond_the_window),
