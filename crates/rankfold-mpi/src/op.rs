@@ -7,7 +7,7 @@ use std::rc::Rc;
 use crate::abi::*;
 use crate::datatype::basic::{Basic, Holds};
 use crate::datatype::pack::Buffer;
-use crate::datatype::{Datatype, Type};
+use crate::datatype::{self, Datatype, Type};
 use crate::error::{Out, bad, failure, require};
 use crate::memory::{Aligned, Byte, Caller, append, known};
 use crate::rank::Rank;
@@ -184,11 +184,25 @@ impl Fold {
         };
         buffer(input).unpack(caller, left)?;
         buffer(inout).unpack(caller, right)?;
-        caller.combine(op.function, input, inout, count, self.datatype);
+        self.with_handle(|datatype| caller.combine(op.function, input, inout, count, datatype));
         let mut combined = Vec::new();
         buffer(inout).pack(caller, &mut combined)?;
         right.copy_from_slice(&combined);
         Ok(())
+    }
+
+    /// Runs `f` with a handle of the datatype: a further one, if the program has freed its own since the call.
+    fn with_handle(&self, f: impl FnOnce(MPI_Datatype)) {
+        let further = match &self.of {
+            Type::Derived(of) if datatype::of(self.datatype).is_err() => {
+                Some(datatype::share(of.clone()))
+            }
+            _ => None,
+        };
+        f(further.unwrap_or(self.datatype));
+        if let Some(further) = further {
+            datatype::free(further).ok();
+        }
     }
 
     /// Folds blocks from left to right.
