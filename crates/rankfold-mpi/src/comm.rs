@@ -11,6 +11,7 @@ use rankfold::{Comm, Group, Level, Similarity};
 use crate::abi::*;
 use crate::attribute;
 use crate::error::{Failure, Out, bad, failure, refused, require};
+use crate::hidden;
 use crate::memory::Caller;
 use crate::rank::Rank;
 use crate::topology::Topology;
@@ -42,7 +43,7 @@ impl fmt::Display for Communicator {
 impl Communicator {
     /// The communicator of some ranks, which make it together.
     pub(crate) fn new(comm: Comm, handle: usize, name: &str) -> rankfold::Result<Communicator> {
-        let hidden = comm.dup()?;
+        let hidden = hidden::of(&comm)?;
         Ok(Communicator {
             comm,
             hidden,

@@ -29,6 +29,7 @@ mod graph;
 mod group;
 mod handle;
 mod header;
+mod hidden;
 mod launch;
 mod line;
 mod matched;

@@ -8,6 +8,7 @@ use rankfold::testing::ReceiveChoice;
 use rankfold::{Lost, Outcome, Report};
 
 use crate::error::Failure;
+use crate::{hidden, plan};
 
 /// Where and why a call ended its rank.
 #[derive(Clone, Debug)]
@@ -48,7 +49,10 @@ impl Known<'_> {
             .get(&rank)
             .map_or(self.calls[rank], |stop| stop.call);
         let arguments = arguments(engine);
-        if arguments.is_empty() {
+        // A collective that is made of messages: their ranks and tags are not the program's.
+        let is_exchange = plan::CALLS.contains(&name.trim_end_matches("_c"))
+            && ["from ", "to "].iter().any(|it| arguments.starts_with(it));
+        if arguments.is_empty() || is_exchange {
             name.into()
         } else {
             format!("{name}({arguments})")
@@ -153,17 +157,35 @@ fn argument(part: &str) -> Option<String> {
     })
 }
 
-/// The arguments of a call of the engine that mean something to the program.
+/// What is in parentheses in a text, but not within others.
+fn groups(text: &str) -> Vec<&str> {
+    let (mut depth, mut start, mut groups) = (0usize, 0, Vec::new());
+    for (at, letter) in text.char_indices() {
+        match letter {
+            '(' => {
+                start = if depth == 0 { at + 1 } else { start };
+                depth += 1;
+            }
+            ')' if depth == 1 => {
+                groups.push(&text[start..at]);
+                depth = 0;
+            }
+            ')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    groups
+}
+
+/// The arguments of a call of the engine that mean something to the program; those of each request of a wait for several.
 pub(crate) fn arguments(call: &str) -> String {
-    let inner = call
-        .split_once('(')
-        .and_then(|(_, rest)| rest.rsplit_once(')'))
-        .map_or("", |(inner, _)| inner);
-    inner
-        .split(", ")
-        .filter_map(argument)
-        .collect::<Vec<_>>()
-        .join(", ")
+    let of_one = |group: &str| {
+        let known: Vec<String> = group.split(", ").filter_map(argument).collect();
+        known.join(", ")
+    };
+    let all = groups(call).into_iter().map(of_one);
+    let all: Vec<String> = all.filter(|it| !it.is_empty()).collect();
+    all.join("; ")
 }
 
 /// Calls of the engine that are one call of MPI each. Collectives that move data are not: many calls are made of them.
@@ -278,12 +300,12 @@ fn lost(it: &Lost) -> String {
 /// What a run left behind.
 pub(crate) fn left(report: &Report<(), String>) -> impl Iterator<Item = String> {
     const SHOWN: usize = 8;
-    let more = report
-        .lost
-        .len()
+    let of_the_program = || report.lost.iter().filter(|it| !hidden::has(it));
+    let more = of_the_program()
+        .count()
         .checked_sub(SHOWN + 1)
         .map(|more| format!("and {} further messages", more + 1));
-    report.lost.iter().take(SHOWN).map(lost).chain(more)
+    of_the_program().take(SHOWN).map(lost).chain(more)
 }
 
 #[cfg(test)]
@@ -299,6 +321,10 @@ mod tests {
         );
         assert_eq!(arguments("send(to 1, tag 0)"), "to 1, tag 0");
         assert_eq!(arguments("barrier"), "");
+        assert_eq!(
+            arguments("wait_any irecv(from any, tag 0) of line 4, irecv(from 1, tag 2) of line 5"),
+            "from any, tag 0; from 1, tag 2"
+        );
         assert_eq!(arguments("lock_exclusive(part 1)"), "rank 1");
         assert_eq!(
             arguments("all_reduce(3 x f64, Max)"),

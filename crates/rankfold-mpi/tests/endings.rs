@@ -168,3 +168,13 @@ fn a_fault_in_the_memory_of_a_window_ends_its_rank_and_no_other_waits_for_it() {
     assert!(errors.contains("rank 0: MPI_Win_fence"), "{errors}");
     assert_eq!(code, Some(1), "{errors}");
 }
+
+#[test]
+fn messages_that_this_library_sent_are_not_told_of_as_the_programs() {
+    let Some((errors, code)) = report("gather") else {
+        return;
+    };
+    assert!(errors.contains("rank 0: MPI_Allgatherv at "), "{errors}");
+    assert!(!errors.contains("never received"), "{errors}");
+    assert_eq!(code, Some(1), "{errors}");
+}

@@ -45,6 +45,13 @@ static void bad_window(void) {
     MPI_Win_free(&window);
 }
 
+/* All ranks but one gather their numbers. */
+static void gather_without_one(void) {
+    int counts[8], places[8], all[8];
+    for (int i = 0; i < size; i++) counts[i] = 1, places[i] = i;
+    if (rank != 1) MPI_Allgatherv(&rank, 1, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
+}
+
 static void end_by(const char *how) {
     volatile int zero = 0;
     if (strcmp(how, "exit") == 0) exit(0);
@@ -65,6 +72,11 @@ static void end_by(const char *how) {
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     if (strcmp(argv[1], "window") == 0) bad_window();
+    if (strcmp(argv[1], "gather") == 0) {
+        gather_without_one();
+        MPI_Finalize();
+        return 0;
+    }
     if (rank == 1) end_by(argv[1]);
     while (forever && strcmp(argv[1], "compute") == 0) {}
     if (strcmp(argv[1], "stdio") == 0) printf("%d\n", rank);

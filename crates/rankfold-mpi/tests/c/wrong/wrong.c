@@ -52,6 +52,13 @@ static void wildcard_takes_another(void) {
     }
 }
 
+static void any_of_two(void) {
+    MPI_Irecv(a, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &requests[0]);
+    MPI_Irecv(b, 1, MPI_INT, 1 - rank, 1, MPI_COMM_WORLD, &requests[1]);
+    int which;
+    MPI_Waitany(2, requests, &which, MPI_STATUS_IGNORE); /* wrong: any_of_two n=2: rank 0: MPI_Waitany(from any, tag 0; from 1, tag 1) */
+}
+
 static void barrier_without_one(void) {
     if (rank != 1) MPI_Barrier(MPI_COMM_WORLD); /* wrong: barrier_without_one n=3: MPI_Barrier */
 }
@@ -370,7 +377,7 @@ int main(int argc, char **argv) {
         CASE(barrier_without_one), CASE(collectives_in_other_order), CASE(other_roots), CASE(other_operators),
         CASE(other_datatypes), CASE(other_lengths), CASE(message_of_other_datatype), CASE(message_too_long),
         CASE(no_such_rank), CASE(negative_tag), CASE(negative_count), CASE(null_buffer), CASE(one_buffer_for_both),
-        CASE(predefined_on_derived), CASE(sum_of_pairs), CASE(fewer_than_gathered), CASE(fewer_for_all),
+        CASE(any_of_two), CASE(predefined_on_derived), CASE(sum_of_pairs), CASE(fewer_than_gathered), CASE(fewer_for_all),
         CASE(uncommitted), CASE(freed_datatype), CASE(freed_communicator), CASE(waited_twice), CASE(started_twice),
         CASE(operator_not_on_datatype), CASE(buffered_without_buffer), CASE(grid_too_large), CASE(fault), CASE(aborts),
         CASE(after_finalize), CASE(access_without_epoch), CASE(access_after_the_last_fence), CASE(beyond_the_window),
