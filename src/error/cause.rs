@@ -20,6 +20,10 @@ pub(crate) enum Cause {
         rank: Rank,
         error: Arc<str>,
     },
+    /// This rank has revoked it, and is not to blame for that.
+    Revoked {
+        rank: Rank,
+    },
 }
 
 impl Cause {
@@ -37,6 +41,7 @@ impl Cause {
                 rank: *rank,
                 error: error.clone(),
             },
+            ErrorKind::Revoked { rank } => Cause::Revoked { rank: *rank },
             // The state of every rank is in that rank's own error.
             ErrorKind::TimedOut { waited, .. } => Cause::Other {
                 rank,
@@ -54,7 +59,7 @@ impl Cause {
         match self {
             Cause::Gone { rank, .. } | Cause::Other { rank, .. } => Some(*rank),
             Cause::Mismatch(mismatch) => mismatch.odd.first().copied(),
-            Cause::Deadlock(_) => None,
+            Cause::Deadlock(_) | Cause::Revoked { .. } => None,
         }
     }
 }
@@ -66,6 +71,7 @@ impl From<Cause> for Error {
             Cause::Deadlock(deadlock) => ErrorKind::Deadlock(deadlock),
             Cause::Mismatch(mismatch) => ErrorKind::Mismatch(mismatch),
             Cause::Other { rank, error } => ErrorKind::Broken { rank, error },
+            Cause::Revoked { rank } => ErrorKind::Revoked { rank },
         })
     }
 }

@@ -50,12 +50,18 @@ pub enum ErrorKind {
         message: String,
     },
     /// A collective of this communicator failed in another rank, which broke the communicator.
-    #[doc(alias = "MPIX_ERR_REVOKED")]
     Broken {
         /// The rank whose call failed first.
         rank: Rank,
         /// Its error, as printed.
         error: Arc<str>,
+    },
+    /// Another rank has revoked this communicator: it called [`shrink`](crate::Comm::shrink), and goes on with the ranks
+    /// that do so too.
+    #[doc(alias = "MPIX_ERR_REVOKED")]
+    Revoked {
+        /// The first rank that called it.
+        rank: Rank,
     },
     /// A world that [checks](crate::World::check) rejected a schedule because of this [fault](crate::check::CheckError),
     /// which is also the error's [source](StdError::source). Nothing was sent; it is as if the call had not been made.
@@ -103,6 +109,10 @@ impl fmt::Display for ErrorKind {
                 "{message} has {n} elements, the buffer has room for {room}"
             ),
             ErrorKind::Broken { rank, error } => broken(f, *rank, error),
+            ErrorKind::Revoked { rank } => write!(
+                f,
+                "the communicator is revoked: rank {rank} has left it by shrink, with the ranks that call it too"
+            ),
             ErrorKind::Refused(fault) => {
                 write!(f, "the schedule does not do what it should: {fault}")
             }

@@ -112,10 +112,10 @@ impl Error {
     /// Returns whether this error only follows from what another rank did, or from a deadlock or mismatch of several
     /// ranks together.
     pub fn is_consequence(&self) -> bool {
-        use ErrorKind::{Broken, Deadlock, Mismatch, RankGone};
+        use ErrorKind::{Broken, Deadlock, Mismatch, RankGone, Revoked};
         matches!(
             self.kind(),
-            RankGone { .. } | Deadlock(_) | Mismatch(_) | Broken { .. }
+            RankGone { .. } | Deadlock(_) | Mismatch(_) | Broken { .. } | Revoked { .. }
         )
     }
 

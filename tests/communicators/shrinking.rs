@@ -169,11 +169,34 @@ fn a_communicator_that_was_left_is_of_no_more_use() {
                 comm.probe(0, 0).map(|_| ()),
             ] {
                 let error = refused.unwrap_err();
-                assert!(matches!(error.kind(), ErrorKind::Broken { .. }), "{error}");
+                assert!(matches!(error.kind(), ErrorKind::Revoked { .. }), "{error}");
             }
             small.barrier()
         })
         .unwrap();
+}
+
+#[test]
+fn who_waits_where_the_others_shrink_is_named_and_none_of_them() {
+    for (ranks, bad) in [(2, 0), (2, 1), (5, 2), (7, 6)] {
+        let report = World::new(ranks).run_each(|comm| {
+            if comm.rank() == bad {
+                return comm.recv::<u8>((bad + 1) % ranks, 0).map(|_| ());
+            }
+            comm.shrink()?.barrier()
+        });
+        let case = format!("{ranks} ranks, {bad}");
+        match report.into_result() {
+            Err(WorldError::Failed { rank, error, .. }) => {
+                assert_eq!(rank, bad, "{case}: {error}");
+                assert!(
+                    matches!(error.kind(), ErrorKind::Revoked { .. }),
+                    "{case}: {error}"
+                );
+            }
+            other => panic!("{case}: {other:?}"),
+        }
+    }
 }
 
 #[test]

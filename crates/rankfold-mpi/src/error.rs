@@ -114,7 +114,9 @@ impl From<rankfold::Error> for Failure {
     #[cold]
     fn from(error: rankfold::Error) -> Failure {
         let class = match error.kind() {
-            ErrorKind::RankGone { .. } | ErrorKind::Broken { .. } => MPI_ERR_PROC_ABORTED,
+            ErrorKind::RankGone { .. } | ErrorKind::Broken { .. } | ErrorKind::Revoked { .. } => {
+                MPI_ERR_PROC_ABORTED
+            }
             ErrorKind::TooShort { .. } => MPI_ERR_TRUNCATE,
             ErrorKind::WrongType { .. } => MPI_ERR_TYPE,
             ErrorKind::Usage(_) => MPI_ERR_ARG,

@@ -385,11 +385,7 @@ impl Fabric {
 
     /// Revokes a communicator, which ends everything on it, and wakes all members inside any call on it.
     pub(crate) fn revoke_comm(&self, comm: &Arc<CommShared>, rank: Rank) {
-        let left = || Cause::Other {
-            rank,
-            error: "this rank has left it, with those that live".into(),
-        };
-        let cause = comm.cause.get_or_init(left).clone();
+        let cause = comm.cause.get_or_init(|| Cause::Revoked { rank }).clone();
         comm.revoked.get_or_init(|| cause);
         let inside =
             |wait: &Wait| wait.is_in(comm) || wait.comms().any(|theirs| Arc::ptr_eq(theirs, comm));

@@ -133,6 +133,7 @@ impl Writer {
             Cause::Other { rank, error } => self.number(1).number(*rank).text(error),
             Cause::Mismatch(mismatch) => self.number(2).mismatch(mismatch),
             Cause::Deadlock(deadlock) => self.number(3).deadlock(deadlock),
+            Cause::Revoked { rank } => self.number(4).number(*rank),
         }
     }
 }
@@ -248,6 +249,7 @@ impl<'b> Reader<'b> {
             },
             2 => Cause::Mismatch(Arc::new(self.mismatch()?)),
             3 => Cause::Deadlock(Arc::new(self.deadlock()?)),
+            4 => Cause::Revoked { rank: self.rank()? },
             _ => return None,
         })
     }
@@ -345,6 +347,7 @@ mod tests {
             gone,
             Cause::Mismatch(Arc::new(mismatch())),
             Cause::Deadlock(Arc::new(deadlock())),
+            Cause::Revoked { rank: 1 },
         ];
         for follows in causes.into_iter().map(Some).chain([None]) {
             let end = End {
