@@ -144,7 +144,10 @@ impl AtCellPort<'_> {
         self.call.settle();
         match self.cell_port.missing() {
             None => Ok(()),
-            Some(_) => self.wait_for_missing(),
+            Some(_) => {
+                self.cell_port.has_waited();
+                self.wait_for_missing()
+            }
         }
     }
 
@@ -219,8 +222,11 @@ impl AtCellPort<'_> {
             (Early::Short, SHORT..) | (Early::Most, MEDIUM..) => (0, bytes),
             _ => (bytes, 0),
         };
-        if self.cell_port.find(from, ahead).is_none() {
+        if self.cell_port.find(from, ahead).is_some() {
+            self.cell_port.fetch_next(from, bytes);
+        } else {
             self.wait_for_cell(from, ahead, bytes)?;
+            self.cell_port.has_waited();
         }
         self.cell_port.fetch(from, late);
         Ok(())

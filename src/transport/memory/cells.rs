@@ -27,6 +27,7 @@
 //!   elements, and the number of their signature as count.
 #![allow(unsafe_code)]
 
+mod ahead;
 mod floor;
 
 use std::mem::{MaybeUninit, align_of, size_of, size_of_val};
@@ -44,7 +45,7 @@ use crate::op::elements::Info;
 use crate::op::signature::{ALIGNMENT, LONGEST, Signature};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::awaited::{Awaited, Waiting};
-use crate::transport::memory::bytes::{CACHE_LINE, copy_out, prefetch};
+use crate::transport::memory::bytes::{CACHE_LINE, copy_out};
 use crate::transport::memory::stamp::{Label, Stamp};
 
 /// Number of calls that a rank may be ahead of another one that reads its cells.
@@ -55,9 +56,6 @@ const NEAR: usize = 32;
 
 /// The longest message that goes through a cell, in bytes.
 pub(crate) const CELL_BYTES: usize = 4096;
-
-/// Maximum number of lines prefetched at a time: a CPU drops more than it can track.
-const FETCHED: usize = 16;
 
 /// The description of a rank's message, and the message itself if it is very short.
 #[repr(C)]
@@ -198,6 +196,10 @@ pub(crate) struct CellPort {
     last: Option<Stamp>,
     /// The last call whose cell was touched ahead of its message.
     warm: u64,
+    /// Whether it has waited for a message of this call.
+    waited: bool,
+    /// Whether the messages of the call before were there when it came, and it wrote none.
+    behind: bool,
     /// Number of lines of the last message in each place, if it was long.
     lines: [usize; DEPTH],
 }
@@ -228,6 +230,8 @@ impl CellPort {
             posted: false,
             last: None,
             warm: 0,
+            waited: false,
+            behind: false,
             lines: [0; DEPTH],
         }
     }
@@ -346,17 +350,6 @@ impl CellPort {
         })
     }
 
-    /// Prefetches the lines of a rank's message of this many bytes that are not beside its number. Nothing is read.
-    #[inline]
-    pub(crate) fn fetch(&self, from: Rank, bytes: usize) {
-        let far = || self.cells.columns[from].far.get();
-        if let Some(far) = (bytes > NEAR).then(far).flatten() {
-            let far = ptr::from_ref(&far[place_of(self.call)]);
-            let lines = bytes.div_ceil(CACHE_LINE).min(FETCHED);
-            (0..lines).for_each(|line| prefetch(far.cast(), line));
-        }
-    }
-
     /// Leaves the current call: this rank no longer reads any of its messages.
     #[inline]
     pub(crate) fn leave(&mut self, stamp: Stamp) {
@@ -364,7 +357,9 @@ impl CellPort {
         self.last = Some(stamp);
         self.call += 1;
         self.seen = 0;
+        self.behind = !self.posted && !self.waited;
         self.posted = false;
+        self.waited = false;
         // Release: pairs with the acquire in `find_lagging`.
         self.cells.columns[self.me]
             .left
