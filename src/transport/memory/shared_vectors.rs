@@ -194,8 +194,19 @@ impl<'a> SharedVectors<'a> {
                 StoreKind::Plain => To::All(all),
                 StoreKind::PastCaches => To::Past(near, &all[usize::from(near.is_some())..]),
             };
-            // SAFETY: as in `fold_share`, of which this is a case.
-            unsafe { folds.several(inputs.all(), share.start, share.len(), &to) }
+            let in_parts = self.ranks() == 2 && way == StoreKind::Plain && bytes <= 2 * LONG;
+            let step = match in_parts {
+                true => (AHEAD / self.info.size().max(1)).max(1),
+                false => share.len(),
+            };
+            let part = |at: usize| at.min(share.end)..(at + step).min(share.end);
+            for at in share.clone().step_by(step) {
+                if in_parts {
+                    self.request(1 - self.coming.me, &part(at + step));
+                }
+                // SAFETY: as in `fold_share`, of which this is a case.
+                unsafe { folds.several(inputs.all(), at, part(at).len(), &to) }
+            }
             bytes
         });
     }
@@ -365,6 +376,10 @@ unsafe fn copy_in(way: StoreKind, to: *mut u8, from: *const u8, bytes: usize) {
 
 /// The most bytes of another rank's output that are requested before they are written.
 const REQUESTED: usize = 8 << 10;
+
+/// Number of bytes of a long share that are folded at a time, while the next ones of the other rank's output are
+/// requested: where that rank is far, stores wait for each line.
+const AHEAD: usize = 4 << 10;
 
 /// Number of bytes that are copied to several places before the next ones are: they stay in a near cache.
 const COPIED: usize = 64 << 10;
