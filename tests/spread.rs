@@ -8,12 +8,16 @@ mod compiled;
 mod corrupt;
 #[path = "spread/ends.rs"]
 mod ends;
+#[path = "spread/leaders.rs"]
+mod leaders;
 #[path = "spread/programs.rs"]
 mod programs;
 #[path = "spread/random_programs.rs"]
 mod random_programs;
 #[path = "spread/reports.rs"]
 mod reports;
+#[path = "spread/straight.rs"]
+mod straight;
 mod support;
 #[path = "spread/traces.rs"]
 mod traces;
@@ -219,6 +223,26 @@ fn a_mismatch_names_the_odd_rank_in_every_process() {
 #[test]
 fn every_process_names_the_same_odd_ranks_and_no_other() {
     everywhere("odd_ranks", &[(2, 2), (3, 1), (2, 3), (3, 2)]);
+}
+
+#[test]
+fn messages_that_go_straight_are_received_like_any_other() {
+    everywhere("straight", &[(2, 1), (2, 2), (3, 1), (3, 2)]);
+}
+
+#[test]
+fn a_rank_that_fails_in_an_all_reduce_in_levels_is_named_soon_in_every_process() {
+    everywhere("leaders_that_fail", &[(2, 2), (3, 2)]);
+}
+
+#[test]
+fn lengths_by_which_ranks_go_different_ways_are_a_mismatch() {
+    everywhere("lengths_across_a_bound", &[(2, 2), (3, 2)]);
+}
+
+#[test]
+fn ranks_of_a_process_lead_by_the_calls_of_the_communicator() {
+    everywhere("leaders_by_number", &[(2, 2), (2, 3), (3, 2)]);
 }
 
 #[test]

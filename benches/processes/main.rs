@@ -8,7 +8,7 @@
 //! ```
 //!
 //! Every result is checked. With arguments: `[open-mpi-core|open-mpi-none|mpich] [ROUNDS]`; `--test`: once, without
-//! timing.
+//! timing. The variable `PROCESSES_BENCH_SIZES` names sizes in bytes, such as `8,65536`, instead of all.
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -23,7 +23,25 @@ use common::rounds::{Compared, Spread};
 use common::table::{machine, print, row};
 
 /// Bytes of a vector or a message.
-pub const SIZES: [usize; 6] = [8, 1 << 10, 8 << 10, 64 << 10, 128 << 10, 1 << 20];
+const SIZES: [usize; 8] = [
+    8,
+    64,
+    1 << 10,
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+];
+
+/// The sizes that are measured.
+pub fn sizes() -> Vec<usize> {
+    let named = env::var("PROCESSES_BENCH_SIZES");
+    named.map_or(SIZES.to_vec(), |named| {
+        let sizes = named.split(',').map(|size| size.parse());
+        sizes.collect::<Result<_, _>>().expect("numbers of bytes")
+    })
+}
 
 /// Names the job of a process of a launch.
 const JOB: &str = "PROCESSES_BENCH_JOB";
@@ -124,7 +142,7 @@ fn compare(launcher: &Launcher, test: bool, rounds: usize) {
 }
 
 fn show(subject: &str, figures: &Figures, sides: [&str; 2]) {
-    for bytes in SIZES {
+    for bytes in sizes() {
         let [ours, plain] = sides.map(|side| figures.get(&(side.into(), bytes)));
         let name = format!("{subject}, {bytes} bytes");
         match (ours, plain) {

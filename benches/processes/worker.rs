@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rankfold::{Comm, Result, Spread, World, op};
 
 use super::plain::Mpi;
-use super::{Job, SIZES};
+use super::{Job, sizes};
 
 /// How long one turn of a figure takes at least, and the number of turns of figures that are taken beside each other.
 const TURN: f64 = 4e6;
@@ -60,7 +60,7 @@ fn plain(turn: f64) {
     let mpi = Mpi::open();
     mpi.init();
     let (me, size) = mpi.place();
-    for bytes in SIZES {
+    for bytes in sizes() {
         let ns = plain_sum(&mpi, (me, size), bytes, turn);
         if me == 0 {
             print("plain", bytes, ns);
@@ -95,7 +95,7 @@ fn most(comm: &Comm, number: f64) -> Result<f64> {
 
 fn ours(ranks: usize, turn: f64) {
     let run = world(ranks).run(|comm| {
-        for bytes in SIZES {
+        for bytes in sizes() {
             let ns = our_sum(comm, bytes, turn)?;
             if comm.rank() == 0 {
                 print("ours", bytes, ns);
@@ -121,7 +121,7 @@ fn beside(turn: f64, turns: usize) {
     let run = world(1).run(|comm| {
         let mpi = Mpi::open();
         let me = (comm.rank(), comm.size());
-        for bytes in SIZES {
+        for bytes in sizes() {
             for _ in 0..turns {
                 let figures = [
                     ("ours", our_sum(comm, bytes, turn)?),

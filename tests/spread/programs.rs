@@ -15,7 +15,7 @@ use communicators::communicators;
 use messages::point_to_point;
 use rankfold::{Comm, ErrorKind, Fault, Rank, Result, Spread, World, WorldError, op};
 
-use super::{corrupt, ends, random_programs, reports, traces};
+use super::{corrupt, ends, leaders, random_programs, reports, straight, traces};
 
 /// A name, and what a process with this number of ranks runs.
 type Program = (&'static str, fn(usize));
@@ -31,6 +31,10 @@ pub const PROGRAMS: &[Program] = &[
     ("reports_of_deadlocks", reports::deadlocks),
     ("reports_of_mismatches", reports::mismatches),
     ("odd_ranks", reports::odd_ranks),
+    ("straight", straight::straight),
+    ("leaders_that_fail", leaders::leaders_that_fail),
+    ("lengths_across_a_bound", leaders::lengths_across_a_bound),
+    ("leaders_by_number", leaders::leaders_by_number),
     ("shares", shares),
     ("random_right", random_programs::right),
     ("random_wrong", random_programs::wrong),
@@ -66,7 +70,7 @@ fn number(rank: Rank, i: usize) -> u64 {
     mixed.rotate_left(23).wrapping_mul(0xd6e8_feb8_6659_fd93)
 }
 
-fn numbers(rank: Rank, length: usize) -> Vec<u64> {
+pub fn numbers(rank: Rank, length: usize) -> Vec<u64> {
     (0..length).map(|i| number(rank, i)).collect()
 }
 

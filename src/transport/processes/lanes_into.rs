@@ -26,12 +26,24 @@ impl LanesInto {
         }
     }
 
-    /// Whether there is no packet in any lane; inside MPI, while nothing is held, that stays so.
+    /// Whether a lane has no packet; inside MPI, while nothing is held, that stays so. What other lanes have does not matter
+    /// to it, and may stay there for long: of a call that this rank has not begun, or never will.
     #[inline]
-    pub(super) fn are_empty(&self) -> bool {
+    pub(super) fn is_empty(&self, key: (u32, Rank)) -> bool {
+        self.are_empty() || self.has_none_of(key)
+    }
+
+    #[inline(never)]
+    fn has_none_of(&self, key: (u32, Rank)) -> bool {
+        self.lanes.lock().get(&key).is_none_or(VecDeque::is_empty)
+    }
+
+    /// Whether there is no packet in any lane.
+    #[inline]
+    fn are_empty(&self) -> bool {
         // Relaxed: inside MPI this thread has that lock after all that have put something there, or has seen, by an acquire,
-        // that nothing is held any more. A rank that sleeps looks
-        // again after a fence, which pairs with that of whoever rouses it after the post.
+        // that nothing is held any more. A rank that sleeps looks again after a fence, which pairs with that of whoever rouses
+        // it after the post.
         self.count.load(Ordering::Relaxed) == 0
     }
 

@@ -1,5 +1,5 @@
-//! Messages of far ranks that go straight to the rank that takes them in, because it waits for them: past its mailbox
-//! or lane, which are empty, so that nothing is overtaken.
+//! Messages of far ranks that go straight to the rank that takes them in, because it waits for them: past its mailbox or
+//! its lane from that rank, which is empty, so that nothing is overtaken.
 
 use super::far::Far;
 use super::wire::{self, Envelope, Kind};
@@ -66,9 +66,23 @@ impl Far {
         place: &mut Packet,
     ) -> bool {
         let lanes = &self.lanes[me - self.near.start];
-        let taken = self.poll_for(fabric, (me, Kind::Lane), &mut |envelope, contents| {
+        let is_there = self.takes_past_lane(fabric, me, key, place);
+        is_there || lanes.take(key).map(|packet| *place = packet).is_some()
+    }
+
+    /// Takes in one message. Returns whether it is the next one of a lane into a near rank, which calls this.
+    #[inline]
+    fn takes_past_lane(
+        &self,
+        fabric: &Fabric,
+        me: Rank,
+        key: (u32, Rank),
+        place: &mut Packet,
+    ) -> bool {
+        let lanes = &self.lanes[me - self.near.start];
+        self.poll_for(fabric, (me, Kind::Lane), &mut |envelope, contents| {
             let head = envelope.head;
-            let is_next = (head.context(), head.source()) == key && lanes.are_empty();
+            let is_next = (head.context(), head.source()) == key && lanes.is_empty(key);
             match is_next.then(|| wire::packet(envelope, contents, None)) {
                 Some(Some(packet)) => {
                     *place = packet;
@@ -76,8 +90,7 @@ impl Far {
                 }
                 _ => false,
             }
-        });
-        taken || lanes.take(key).map(|packet| *place = packet).is_some()
+        })
     }
 }
 
@@ -139,9 +152,18 @@ mod tests {
     const FAR: Rank = 2;
 
     /// A message of one number from the first rank of the other process.
-    fn letter(kind: Kind, (to, context, tag): (Rank, u32, u32), number: u64) -> Vec<u8> {
+    fn letter(kind: Kind, place: (Rank, u32, u32), number: u64) -> Vec<u8> {
+        letter_of(kind, place, (number, Elements::of(&[number])))
+    }
+
+    /// The same of a number that these elements are.
+    fn letter_of(
+        kind: Kind,
+        (to, context, tag): (Rank, u32, u32),
+        (number, elements): (u64, Elements<'_>),
+    ) -> Vec<u8> {
         let head = Head::new(context, FAR, tag, 0);
-        let envelope = wire::envelope(kind, 1, to, head, Elements::of(&[number]));
+        let envelope = wire::envelope(kind, 1, to, head, elements);
         let mut letter = envelope.expect("numbers are plain").bytes().to_vec();
         letter.extend(number.to_le_bytes());
         letter
@@ -170,15 +192,18 @@ mod tests {
 
     /// What a look for a message with this tag puts into a buffer of so many numbers.
     fn pumped(port: &Port, tag: u32, room: usize) -> Option<u64> {
+        pumped_by(port, Want::new(0, Some(FAR), Some(tag)), room)
+    }
+
+    fn pumped_by(port: &Port, want: Want, room: usize) -> Option<u64> {
         let mut buffer = vec![0u64; room];
         let mut into = ReceiveBuffer {
             elements: ElementsMut::of(&mut buffer),
             head: Head::default(),
             count: 0,
         };
-        let want = Want::new(0, Some(FAR), Some(tag));
         let is_there = port.pump_into(&want, &mut into);
-        assert!(!is_there || (into.head.tag(), into.count) == (tag, 1));
+        assert!(!is_there || want.accepts(into.head) && into.count == 1);
         is_there.then(|| buffer[0])
     }
 
@@ -207,6 +232,61 @@ mod tests {
     }
 
     #[test]
+    fn a_message_that_waits_for_another_receive_does_not_hold_up_the_way() {
+        let of = |tag, number| letter(Kind::Mail, (0, 0, tag), number);
+        let (far, port) = world([of(7, 70), of(1, 10), of(1, 11)]);
+        // Nobody asks for it yet.
+        assert_eq!((pumped(&port, 1, 1), mailed(&port, 1)), (None, None));
+        assert_eq!(
+            [pumped(&port, 1, 1), pumped(&port, 1, 1)],
+            [Some(10), Some(11)]
+        );
+        assert_eq!(mailed(&port, 7), Some(70));
+        end(&far);
+    }
+
+    #[test]
+    fn a_receive_takes_no_message_straight_that_is_not_its_own() {
+        let place = (0, 0, 1);
+        let of_another_type = letter_of(Kind::Mail, place, (1, Elements::of(&[1i64])));
+        let in_another_comm = letter(Kind::Mail, (0, 8, 1), 2);
+        let synchronous = letter(Kind::Synchronous(0), place, 3);
+        let of_a_lane = letter(Kind::Lane, place, 4);
+        for (case, other) in [of_another_type, in_another_comm, synchronous, of_a_lane]
+            .into_iter()
+            .enumerate()
+        {
+            let (far, port) = world([other, letter(Kind::Mail, place, 5)]);
+            assert_eq!(pumped(&port, 1, 1), None, "{case}");
+            let lane = case == 3;
+            assert_eq!(port.endpoint.mail.is_empty(), lane, "{case}");
+            let mut packet = Packet::empty();
+            let is_left = port.receive_now(&Want::new(0, None, None), &mut packet);
+            assert_eq!(
+                (is_left, pumped(&port, 1, 1)),
+                (case != 1 && !lane, Some(5)),
+                "{case}"
+            );
+            end(&far);
+        }
+    }
+
+    /// An earlier message from another rank may be in the fast box.
+    #[test]
+    fn a_receive_takes_messages_with_any_tag_straight_and_none_from_any_source() {
+        let of = |tag, number| letter(Kind::Mail, (0, 0, tag), number);
+        let (far, port) = world([of(1, 10), of(2, 20), of(3, 30)]);
+        let any_tag = Want::new(0, Some(FAR), None);
+        assert_eq!(
+            [1, 2].map(|_| pumped_by(&port, any_tag, 1)),
+            [Some(10), Some(20)]
+        );
+        assert_eq!(pumped_by(&port, Want::new(0, None, Some(3)), 1), None);
+        assert_eq!(mailed(&port, 3), Some(30));
+        end(&far);
+    }
+
+    #[test]
     fn what_is_held_or_for_another_rank_goes_its_usual_way() {
         let other = letter(Kind::Mail, (1, 0, 1), 1);
         let (far, port) = world([other, letter(Kind::Mail, (0, 0, 1), 2)]);
@@ -219,19 +299,57 @@ mod tests {
         end(&far);
     }
 
+    /// Looks for the next packet of a lane, and tells its tag.
+    fn next(far: &Far, port: &Port, context: u32) -> Option<u32> {
+        let mut packet = Packet::empty();
+        let key = (context + OF_COLLECTIVES, FAR);
+        let is_there = far.take_from_lane(&port.fabric, 0, key, &mut packet);
+        is_there.then(|| packet.head.tag())
+    }
+
+    fn in_lane(context: u32, tag: u32) -> Vec<u8> {
+        letter(Kind::Lane, (0, context + OF_COLLECTIVES, tag), tag.into())
+    }
+
     #[test]
     fn packets_of_a_lane_are_taken_in_their_order() {
-        let of = |context, tag| letter(Kind::Lane, (0, context + OF_COLLECTIVES, tag), tag.into());
-        let (far, port) = world([of(0, 1), of(8, 2), of(0, 3), of(0, 4)]);
-        let mut packet = Packet::empty();
-        let mut next = |context: u32| {
+        let letters = [(0, 1), (8, 2), (0, 3), (0, 4), (0, 5), (8, 6)];
+        let (far, port) = world(letters.map(|(context, tag)| in_lane(context, tag)));
+        let taken = [0, 0, 0, 8, 0, 0, 8, 0].map(|context| next(&far, &port, context));
+        let wanted = [
+            Some(1),
+            None,
+            Some(3),
+            Some(2),
+            Some(4),
+            Some(5),
+            Some(6),
+            None,
+        ];
+        assert_eq!(taken, wanted);
+        assert!(far.lanes[0].drain().next().is_none());
+        end(&far);
+    }
+
+    #[test]
+    fn a_packet_that_is_never_taken_holds_up_no_other_lane() {
+        let (far, port) = world([in_lane(8, 1), in_lane(0, 2), in_lane(8, 3)]);
+        assert_eq!(next(&far, &port, 0), None);
+        let straight = |context| {
+            let mut packet = Packet::empty();
             let key = (context + OF_COLLECTIVES, FAR);
-            let is_there = far.take_from_lane(&port.fabric, 0, key, &mut packet);
+            let is_there = far.takes_past_lane(&port.fabric, 0, key, &mut packet);
             is_there.then(|| packet.head.tag())
         };
-        let taken = [next(0), next(0), next(0), next(8), next(0), next(0)];
-        assert_eq!(taken, [Some(1), None, Some(3), Some(2), Some(4), None]);
-        assert!(far.lanes[0].are_empty());
+        assert_eq!(
+            [straight(0), straight(8)],
+            [Some(2), None],
+            "it does in its own lane"
+        );
+        assert_eq!(
+            [8, 8].map(|context| next(&far, &port, context)),
+            [Some(1), Some(3)]
+        );
         end(&far);
     }
 }
