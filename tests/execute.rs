@@ -5,6 +5,8 @@ mod channels;
 mod common;
 #[path = "execute/drawn.rs"]
 mod drawn;
+#[path = "execute/exchange.rs"]
+mod exchange;
 mod zoo;
 
 use std::ops::Range;

@@ -16,7 +16,7 @@ use super::Comm;
 use super::run_call::CellPath;
 use crate::Rank;
 use crate::collective::Collective;
-use crate::engine::kept::{Ask, With};
+use crate::engine::kept::{Ask, CallPath, With};
 use crate::engine::spread::OwnParts;
 use crate::error::Result;
 use crate::execute::over_cells;
@@ -83,13 +83,11 @@ impl Comm {
             || Ok(()),
             |inside| {
                 inside.settle();
-                if whole.from_input {
-                    output.copy_from_slice(input);
-                }
                 let call = self.in_parts(whole, parts);
-                match call.are_even && size_of_val(output) >= BY_COLUMNS {
-                    true => call.all_reduce_by_columns(output, op),
-                    false => call.all_reduce_by_leaders(inside.number, output, op),
+                let ends = (input, output);
+                match call.are_even && size_of_val(ends.1) >= BY_COLUMNS {
+                    true => call.all_reduce_by_columns(ends, op),
+                    false => call.all_reduce_by_leaders(inside.number, ends, op),
                 }
             },
         )
@@ -203,6 +201,12 @@ impl InParts<'_> {
             None => comm.keep(ask, with)?,
         };
         comm.inside(&kept.described, |inside| {
+            // As of a reduce at its root: only vectors that are read in place are separate.
+            let mut input = input;
+            if ask.from_input && !matches!(kept.plan.path, CallPath::Direct) {
+                output.copy_from_slice(input);
+                input = &[];
+            }
             inside.go(&kept.plan, input, output, op, cells)
         })
     }
@@ -219,29 +223,47 @@ impl InParts<'_> {
         self.run(&self.parts.near, ask, buf)
     }
 
-    /// In call `number` of the communicator.
+    /// In call `number` of the communicator, in place or from an input, as the whole call.
     fn all_reduce_by_leaders<T: Element, O: Operator<T>>(
         &self,
         number: u32,
-        buf: &mut [T],
+        (input, output): (&[T], &mut [T]),
         op: &O,
     ) -> Result<()> {
         let OwnParts { near, column } = self.parts;
-        let leader = self.leader(number, size_of_val(buf));
+        let leader = self.leader(number, size_of_val(output));
         let is_leader = near.rank() == leader;
-        if near.size() > 1 {
-            let ask = self.ask(Collective::Reduce, buf.len()).to_root(leader);
-            let ends: (&[T], &mut [T]) = match is_leader {
-                true => (&[], &mut *buf),
-                false => (&*buf, &mut []),
-            };
-            self.part(near, ask, ends, op, over_cells::reduce)?;
+        match near.size() {
+            1 if self.whole.from_input => output.copy_from_slice(input),
+            1 => {}
+            _ => self.near_reduce(leader, (input, &mut *output), op)?,
         }
         if is_leader {
-            let ask = self.ask(Collective::AllReduce, buf.len());
-            self.part(column, ask, (&[], &mut *buf), op, over_cells::all_reduce)?;
+            let ask = self.ask(Collective::AllReduce, output.len());
+            self.part(column, ask, (&[], &mut *output), op, over_cells::all_reduce)?;
         }
-        self.near_broadcast(leader, buf)
+        self.near_broadcast(leader, output)
+    }
+
+    /// Reduces the vectors of the ranks of this process into the output of one of them.
+    fn near_reduce<T: Element, O: Operator<T>>(
+        &self,
+        root: Rank,
+        (input, output): (&[T], &mut [T]),
+        op: &O,
+    ) -> Result<()> {
+        let near = &self.parts.near;
+        let (is_root, from_input) = (near.rank() == root, self.whole.from_input);
+        let ask = Ask {
+            from_input: from_input && is_root,
+            ..self.ask(Collective::Reduce, output.len()).to_root(root)
+        };
+        let ends: (&[T], &mut [T]) = match (is_root, from_input) {
+            (true, _) => (input, output),
+            (false, true) => (input, &mut []),
+            (false, false) => (output, &mut []),
+        };
+        self.part(near, ask, ends, op, over_cells::reduce)
     }
 
     /// The place of the ranks that exchange with other processes in an all-reduce of so many bytes. Two ranks do so in turn:
@@ -258,35 +280,47 @@ impl InParts<'_> {
 
     fn all_reduce_by_columns<T: Element, O: Operator<T>>(
         &self,
-        buf: &mut [T],
+        (input, output): (&[T], &mut [T]),
         op: &O,
     ) -> Result<()> {
         let near = &self.parts.near;
-        let own = span::block(buf.len(), near.size(), near.rank());
+        let own = span::block(output.len(), near.size(), near.rank());
         near.core.workspace.with(Info::of::<T>(), |rooms| {
-            rooms.stage.clear();
-            rooms.stage.append(Elements::of(&buf[own]));
+            // Whatever is there is written over.
+            if rooms.stage.len() != own.len() {
+                rooms.stage.clear();
+                rooms.stage.append(Elements::of(&output[own]));
+            }
             let block = rooms.stage.all_mut().typed::<T>();
             let block = block.expect("a room of this type");
-            self.all_reduce_by_blocks(buf, block, op)
+            self.all_reduce_by_blocks((input, output), block, op)
         })
     }
 
     /// The same with memory for this rank's block.
     fn all_reduce_by_blocks<T: Element, O: Operator<T>>(
         &self,
-        buf: &mut [T],
+        (input, output): (&[T], &mut [T]),
         block: &mut [T],
         op: &O,
     ) -> Result<()> {
         let OwnParts { near, column } = self.parts;
-        let ask = self.ask(Collective::ReduceScatter, buf.len());
-        let ends = (&*buf, &mut *block);
-        self.part(near, ask, ends, op, over_cells::reduce_scatter)?;
+        let ask = self.ask(Collective::ReduceScatter, output.len());
+        let all = match self.whole.from_input {
+            true => input,
+            false => &*output,
+        };
+        self.part(
+            near,
+            ask,
+            (all, &mut *block),
+            op,
+            over_cells::reduce_scatter,
+        )?;
         let ask = self.ask(Collective::AllReduce, block.len());
         let ends: (&[T], &mut [T]) = (&[], &mut *block);
         self.part(column, ask, ends, op, over_cells::all_reduce)?;
-        let ask = self.ask(Collective::AllGather, buf.len());
-        self.part(near, ask, (&*block, buf), &First, over_cells::all_gather)
+        let ask = self.ask(Collective::AllGather, output.len());
+        self.part(near, ask, (&*block, output), &First, over_cells::all_gather)
     }
 }

@@ -185,7 +185,7 @@ impl Comm {
     }
 
     /// Describes and checks a call, chooses its algorithm, and caches the result.
-    pub(super) fn keep(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
+    pub(crate) fn keep(&self, ask: Ask, with: With) -> Result<Rc<Kept>> {
         self.keep_by(ask, with, |algorithm| algorithm)
     }
 

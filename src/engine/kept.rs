@@ -67,9 +67,11 @@ impl Ask {
         ptr::from_ref(self.site).addr() / 8 % RECENT
     }
 
-    /// A hash of what differs between the calls that a program makes in turn: line, length, kind of communicator.
+    /// A hash of what differs between the calls that a program makes in turn: line, length, kind of communicator, root; and
+    /// the collective, as parts of a call have its line.
     fn hash(&self, length: usize, alike: u64) -> u64 {
-        Mix::of(&(ptr::from_ref(self.site).addr(), length, alike)).finish()
+        let which = self.root << 6 | self.collective as usize;
+        Mix::of(&(ptr::from_ref(self.site).addr(), length, alike, which)).finish()
     }
 
     /// Whether both ask for the same algorithm.
@@ -426,5 +428,50 @@ mod tests {
             // Random ones, four a set, are at most this many with a probability of nearly one.
             assert!(sets.iter().all(|&of| of <= 16), "{sets:?}");
         }
+    }
+
+    #[cfg(feature = "mpi")]
+    fn part(comm: &Comm, ask: Ask, length: usize, whole: (Collective, Rank)) -> (Ask, With) {
+        let ask = Ask { length, ..ask };
+        let with = With::new::<u64>(comm, OperatorKind::First, (0, length));
+        (ask, with.part_of(whole.0, whole.1))
+    }
+
+    /// Parts of calls at one line, more than there are places: each is found as what was kept, and none that was not.
+    #[cfg(feature = "mpi")]
+    #[test]
+    fn a_part_is_found_by_all_that_tells_it_from_others_of_its_line() {
+        let found = crate::World::new(2).run(|comm| {
+            let (here, elsewhere) = (ask(Collective::Barrier, 0), ask(Collective::Barrier, 0));
+            let mut parts = Vec::new();
+            for line in [here, elsewhere] {
+                let broadcasts =
+                    [(0, 1), (1, 1), (0, 2), (1, 5)].map(|of| (Collective::Broadcast, of));
+                let all_reduces = [1, 2].map(|length| (Collective::AllReduce, (0, length)));
+                for (collective, (root, length)) in broadcasts.into_iter().chain(all_reduces) {
+                    let asked = Ask { collective, ..line }.to_root(root);
+                    for whole in [(Collective::AllReduce, 0), (Collective::Broadcast, 1)] {
+                        parts.push(part(comm, asked, length, whole));
+                    }
+                }
+            }
+            let kept = &comm.core.kept;
+            for round in 0..8 {
+                for (asked, with) in &parts {
+                    if kept.find_part(asked, with).is_none() {
+                        assert!(round < 7, "each call evicts another one of its line");
+                        comm.keep(*asked, *with)?;
+                    }
+                    // Also with another part in its place.
+                    for (asked, with) in parts.iter().chain(parts.iter().rev()) {
+                        let found = kept.find_part(asked, with);
+                        assert!(found.is_none_or(|found| found.is(asked, with)));
+                    }
+                    assert!(kept.find_part(asked, with).is_some(), "it was kept");
+                }
+            }
+            Ok(())
+        });
+        found.unwrap();
     }
 }

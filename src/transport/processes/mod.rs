@@ -72,8 +72,9 @@ use crate::transport::trace::part::WorldPart;
 use crate::transport::{CommShared, Fabric};
 
 /// How often a rank that would give way at once looks first for a message from another process, which takes as long as a
-/// few turns of the ranks here: they mostly wait for this one.
+/// few turns of the ranks here: they mostly wait for this one. And how often it gives way and does so again.
 const FAR_SPINS: usize = 64;
+const FAR_TURNS: usize = 100;
 /// How often a rank that would sleep looks again at once for a long message.
 const LOOKS: u32 = 200;
 
@@ -322,8 +323,25 @@ impl Port {
     /// Looks for a message from another process, where ranks take turns on the CPUs: by `look`, which takes in what arrives.
     /// Returns whether it was found.
     pub(crate) fn spin_for_far(&self, look: &mut dyn FnMut() -> bool) -> bool {
-        let crowded = PATIENT && self.crowded() && !self.is_controlled();
-        (0..if crowded { FAR_SPINS } else { 0 }).any(|_| look())
+        if !PATIENT || !self.crowded() || self.is_controlled() {
+            return false;
+        }
+        let mut spin = || (0..FAR_SPINS).any(|_| look());
+        spin() || !self.has_started() && self.spin_in_turns(&mut spin)
+    }
+
+    /// The same in turns with the other ranks.
+    #[inline(never)]
+    fn spin_in_turns(&self, spin: &mut dyn FnMut() -> bool) -> bool {
+        let begin = Instant::now();
+        self.recorder.catch_up();
+        let mut turn = || {
+            yield_now();
+            spin()
+        };
+        let found = (0..FAR_TURNS).any(|_| turn());
+        self.count_wait(begin);
+        found
     }
 
     /// When a rank that sleeps must look again, after `naps` sleeps without success: in a world with far ranks soon, and
