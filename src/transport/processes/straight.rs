@@ -139,6 +139,7 @@ fn fill(into: &mut ReceiveBuffer<'_>, envelope: &Envelope, contents: &[u8]) -> b
 
 #[cfg(all(test, not(loom)))]
 mod tests {
+    use std::ops::Deref;
     use std::sync::Arc;
 
     use super::*;
@@ -170,7 +171,7 @@ mod tests {
     }
 
     /// Two processes of two ranks, and what arrives at the first one.
-    fn world(letters: impl IntoIterator<Item = Vec<u8>>) -> (Arc<Far>, Port) {
+    fn world(letters: impl IntoIterator<Item = Vec<u8>>) -> (Alone, Port) {
         let letters = letters.into_iter().map(|letter| (1, letter));
         let processes = Processes::without_mpi((0, 2), letters);
         let session: &'static Session = Box::leak(Box::new(Session::new(processes)));
@@ -180,14 +181,26 @@ mod tests {
         };
         let far = Arc::new(Far::new(session, 1, &[hello(), hello()]));
         let port = Fabric::spread(far.clone(), Settings::default()).port(0);
-        (far, port)
+        (Alone(far), port)
     }
 
-    /// The other process has exited: it is not waited for.
-    fn end(far: &Far) {
-        far.has_ended(FAR);
-        far.has_ended(FAR + 1);
-        far.session.membership.leave(1);
+    /// The other process has exited at the end of a test, also of one that fails: it is not waited for.
+    struct Alone(Arc<Far>);
+
+    impl Deref for Alone {
+        type Target = Far;
+
+        fn deref(&self) -> &Far {
+            &self.0
+        }
+    }
+
+    impl Drop for Alone {
+        fn drop(&mut self) {
+            self.has_ended(FAR);
+            self.has_ended(FAR + 1);
+            self.session.membership.leave(1);
+        }
     }
 
     /// What a look for a message with this tag puts into a buffer of so many numbers.
@@ -228,13 +241,12 @@ mod tests {
         );
         assert_eq!((pumped(&port, 1, 2), pumped(&port, 1, 2)), (Some(13), None));
         assert_eq!(far.count().received, 5);
-        end(&far);
     }
 
     #[test]
     fn a_message_that_waits_for_another_receive_does_not_hold_up_the_way() {
         let of = |tag, number| letter(Kind::Mail, (0, 0, tag), number);
-        let (far, port) = world([of(7, 70), of(1, 10), of(1, 11)]);
+        let (_far, port) = world([of(7, 70), of(1, 10), of(1, 11)]);
         // Nobody asks for it yet.
         assert_eq!((pumped(&port, 1, 1), mailed(&port, 1)), (None, None));
         assert_eq!(
@@ -242,7 +254,6 @@ mod tests {
             [Some(10), Some(11)]
         );
         assert_eq!(mailed(&port, 7), Some(70));
-        end(&far);
     }
 
     #[test]
@@ -256,7 +267,7 @@ mod tests {
             .into_iter()
             .enumerate()
         {
-            let (far, port) = world([other, letter(Kind::Mail, place, 5)]);
+            let (_far, port) = world([other, letter(Kind::Mail, place, 5)]);
             assert_eq!(pumped(&port, 1, 1), None, "{case}");
             let lane = case == 3;
             assert_eq!(port.endpoint.mail.is_empty(), lane, "{case}");
@@ -267,7 +278,6 @@ mod tests {
                 (case != 1 && !lane, Some(5)),
                 "{case}"
             );
-            end(&far);
         }
     }
 
@@ -275,7 +285,7 @@ mod tests {
     #[test]
     fn a_receive_takes_messages_with_any_tag_straight_and_none_from_any_source() {
         let of = |tag, number| letter(Kind::Mail, (0, 0, tag), number);
-        let (far, port) = world([of(1, 10), of(2, 20), of(3, 30)]);
+        let (_far, port) = world([of(1, 10), of(2, 20), of(3, 30)]);
         let any_tag = Want::new(0, Some(FAR), None);
         assert_eq!(
             [1, 2].map(|_| pumped_by(&port, any_tag, 1)),
@@ -283,7 +293,6 @@ mod tests {
         );
         assert_eq!(pumped_by(&port, Want::new(0, None, Some(3)), 1), None);
         assert_eq!(mailed(&port, 3), Some(30));
-        end(&far);
     }
 
     #[test]
@@ -296,7 +305,6 @@ mod tests {
         assert_eq!((pumped(&port, 1, 1), far.count().received), (None, 1));
         far.take_held(Some(&port.fabric), true);
         assert_eq!((mailed(&port, 1), far.count().received), (Some(2), 2));
-        end(&far);
     }
 
     /// Looks for the next packet of a lane, and tells its tag.
@@ -328,7 +336,6 @@ mod tests {
         ];
         assert_eq!(taken, wanted);
         assert!(far.lanes[0].drain().next().is_none());
-        end(&far);
     }
 
     #[test]
@@ -350,6 +357,5 @@ mod tests {
             [8, 8].map(|context| next(&far, &port, context)),
             [Some(1), Some(3)]
         );
-        end(&far);
     }
 }
