@@ -45,6 +45,7 @@ const CIRCLES: &[(&str, &str)] = &[];
 
 /// The only files that may contain `unsafe`.
 const UNSAFE: &[&str] = &[
+    "execute/owned_buffers.rs",
     "mpi/library.rs",
     "mpi/loaded.rs",
     "mpi/message.rs",
@@ -57,6 +58,7 @@ const UNSAFE: &[&str] = &[
     "op/kernels/past_caches.rs",
     "op/kernels/tests.rs",
     "op/plain.rs",
+    "transport/loom_models/own_loan.rs",
     "transport/memory/bytes.rs",
     "transport/memory/cells.rs",
     "transport/memory/cooperative_copy.rs",
@@ -66,6 +68,7 @@ const UNSAFE: &[&str] = &[
     "transport/memory/shared_call.rs",
     "transport/memory/shared_vectors.rs",
     "transport/memory/window.rs",
+    "transport/port/own_loan.rs",
     "transport/processes/wire.rs",
     "world/pool.rs",
 ];

@@ -191,7 +191,7 @@ impl<'c, T: Element> Persistent<'c, T> {
     pub fn wait(&mut self) -> Result<()> {
         match &mut self.what {
             What::Collective(one) => match one.active.take() {
-                Some((request, state)) => request.wait().and_then(|()| one.end(&state)),
+                Some((request, state)) => request.wait().and_then(|()| one.end(self.comm, &state)),
                 None => Ok(()),
             },
             What::Send(one) => one.active.take().map_or(Ok(()), Request::wait),
@@ -267,8 +267,8 @@ impl<T: Element> Collective<T> {
         Ok(())
     }
 
-    fn end(&mut self, state: &RequestState) -> Result<()> {
-        self.owned = Some(owned_by(&**started_of(state))?);
+    fn end(&mut self, comm: &Comm, state: &RequestState) -> Result<()> {
+        self.owned = Some(owned_by(&comm.core.port, &**started_of(state))?);
         if let Kind::Exclusive(identity) = self.kind {
             let (_, output) = self.vectors()?;
             output.iter_mut().for_each(|one| *one = identity);

@@ -176,7 +176,7 @@ type Store = fn(ElementsMut<'_>, &Packet, &Core) -> Result<()>;
 
 /// What stores the result of a collective in the buffer that it has borrowed.
 pub(super) trait Lands {
-    fn land(&self, state: &RequestState) -> Result<()>;
+    fn land(&self, core: &Core, state: &RequestState) -> Result<()>;
 }
 
 impl<'env> Begun<'env> {
@@ -289,7 +289,7 @@ impl<'env> Begun<'env> {
         self.stage.set(Stage::Over);
         match (self.land.take(), self.slot.get(), state) {
             (Some(Land::Buffer(buffer)), Some(slot), _) => self.receive(core, slot, buffer),
-            (Some(Land::Collective(landing)), _, Some(state)) => landing.land(state),
+            (Some(Land::Collective(landing)), _, Some(state)) => landing.land(core, state),
             _ => Ok(()),
         }
     }

@@ -16,6 +16,7 @@ use super::started::{Begun, ended, started_of};
 use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::kept::{Ask, ask};
+use crate::engine::rank_state::Core;
 use crate::engine::request_state::RequestState;
 use crate::error::Result;
 use crate::op::{Element, First, Operator};
@@ -32,8 +33,8 @@ struct Landing<'env, T> {
 
 impl<'env, T: Element> Landing<'env, T> {
     /// Copies the result into the borrowed buffer, and returns the buffer.
-    fn store(&self, started: &dyn StartedCall) -> Result<&'env mut [T]> {
-        let output = ended::<T, _>(started, |(_, output)| output)?;
+    fn store(&self, core: &Core, started: &dyn StartedCall) -> Result<&'env mut [T]> {
+        let output = ended::<T, _>(&core.port, started, |(_, output)| output)?;
         let buf = opened(self.buf.take())?;
         match self.identity {
             // `fill` would call the `Clone` implementation of the elements.
@@ -46,8 +47,8 @@ impl<'env, T: Element> Landing<'env, T> {
 }
 
 impl<T: Element> Lands for Landing<'_, T> {
-    fn land(&self, state: &RequestState) -> Result<()> {
-        self.store(&**started_of(state)).map(drop)
+    fn land(&self, core: &Core, state: &RequestState) -> Result<()> {
+        self.store(core, &**started_of(state)).map(drop)
     }
 }
 
@@ -408,7 +409,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             identity,
         });
         let theirs = landing.clone();
-        let finish = move |_: &mut Packet, here: &Here<'_>| theirs.store(&**started_of(here.state));
+        let finish = move |_: &mut Packet, here: &Here<'_>| {
+            theirs.store(here.core, &**started_of(here.state))
+        };
         let request = Request::new(&self.comm.core, begun.state.clone(), Box::new(finish));
         self.keep(request, Some(Land::Collective(landing)))
     }

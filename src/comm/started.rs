@@ -17,6 +17,7 @@ use crate::op::{Element, First, Operator, OperatorKind};
 use crate::schedule::Schedule;
 use crate::span::Blocks;
 use crate::transport::communicator::call::Call;
+use crate::transport::port::Port;
 use crate::transport::progress::started::StartedCall;
 
 /// The input and the output of a started collective.
@@ -38,7 +39,7 @@ pub(super) struct Begun {
 impl Begun {
     /// How its request ends: with what `f` makes of its buffers. It is not allocated unless `f` is.
     pub(super) fn finish<'c, T: Element, R>(f: impl FnOnce(Vectors<T>) -> R + 'c) -> Finish<'c, R> {
-        Box::new(move |_, here| ended::<T, R>(&**started_of(here.state), f))
+        Box::new(move |_, here| ended::<T, R>(&here.core.port, &**started_of(here.state), f))
     }
 }
 
@@ -52,11 +53,12 @@ pub(super) fn started_of(state: &RequestState) -> &Rc<dyn StartedCall> {
 /// What `f` makes of the buffers of a call that is over. Its memory remains, for the next call.
 #[inline(always)]
 pub(super) fn ended<T: Element, R>(
+    port: &Port,
     started: &dyn StartedCall,
     f: impl FnOnce(Vectors<T>) -> R,
 ) -> Result<R> {
     started.outcome()?;
-    let mut owned = started.operands();
+    let mut owned = started.operands(port);
     match owned.as_deref_mut().and_then(|owned| owned.take(f)) {
         Some(result) => Ok(result),
         None => Err(taken()),
@@ -64,9 +66,9 @@ pub(super) fn ended<T: Element, R>(
 }
 
 /// Takes what a call that is over owned.
-pub(super) fn owned_by(started: &dyn StartedCall) -> Result<Box<Owned>> {
+pub(super) fn owned_by(port: &Port, started: &dyn StartedCall) -> Result<Box<Owned>> {
     started.outcome()?;
-    let owned = started.operands().take();
+    let owned = started.operands(port).take();
     owned.ok_or_else(taken)
 }
 
@@ -78,11 +80,12 @@ fn taken() -> Error {
 /// Puts the buffers and the operator of a call there, into the memory of those of the last call.
 #[inline]
 fn fill<T: Element>(
+    port: &Port,
     started: &dyn StartedCall,
     (input, output): Vectors<T>,
     op: impl Operator<T> + 'static,
 ) {
-    let mut place = started.operands();
+    let mut place = started.operands(port);
     match &mut *place {
         Some(last) => last.refill(input, output, op),
         None => *place = Some(Box::new(Owned::new(input, output, op))),
@@ -110,7 +113,7 @@ impl Comm {
             (steps_of(&kept.plan), true),
             kept.with.info,
         );
-        fill(&**started_of(&state), (input, output), op);
+        fill(&self.core.port, &**started_of(&state), (input, output), op);
         self.begin(&kept.described, state)
     }
 
@@ -130,7 +133,7 @@ impl Comm {
             (steps_of(&kept.plan), false),
             kept.with.info,
         );
-        fill(&**started_of(&state), (input, output), op);
+        fill(&self.core.port, &**started_of(&state), (input, output), op);
         self.begin(&kept.described, state)
     }
 
@@ -147,10 +150,10 @@ impl Comm {
             ..
         } = prepared;
         let state = self.state_of(described, (steps, true), info);
-        *started_of(&state).operands() = owned.take();
+        *started_of(&state).operands(&self.core.port) = owned.take();
         let begun = self.begin(described, state.clone());
         if begun.is_err() {
-            *owned = started_of(&state).operands().take();
+            *owned = started_of(&state).operands(&self.core.port).take();
         }
         begun
     }
@@ -210,7 +213,7 @@ impl Comm {
             Err(refused) => return Err(self.refusal(&described, refused)),
         };
         let state = self.new_state(&described, (steps, false), Info::of::<T>());
-        fill(&**started_of(&state), vectors, First);
+        fill(&self.core.port, &**started_of(&state), vectors, First);
         self.begin(&described, state)
     }
 

@@ -14,7 +14,7 @@
 //! (`direct`).
 //!
 //! `started` executes the schedule of a started collective, which stops wherever a message has not arrived; `posted`
-//! are the receives that it has posted.
+//! are the receives that it has posted, and `owned_buffers` its buffers, which it lends.
 //!
 //! `buffers` knows where elements are.
 
@@ -22,6 +22,7 @@ mod buffers;
 mod cells;
 mod direct;
 pub(crate) mod over_cells;
+mod owned_buffers;
 mod posted;
 mod started;
 mod view;

@@ -1,7 +1,8 @@
 //! A started collective: its rank's part of a schedule, as a value that stops wherever a message has not arrived and
 //! goes on when it has.
 //!
-//! - *Sends* are copies, posted when their step is reached. No rank waits for a receiver, and no lane is used.
+//! - *Sends* are posted when their step is reached: short ones as copies, long ones as loans of what the call owns. No
+//!   rank waits for a receiver, and no lane is used.
 //! - *Receives* are posted when their step is reached, and folded in the order of their steps, so that the result has the
 //!   same bits in every run.
 //! - A step does not wait for the receives of earlier steps unless it touches elements that they will write. So all
@@ -12,7 +13,7 @@ use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::buffers::Buffers;
+use super::owned_buffers::{OwnOperands, OwnedBuffers};
 use super::posted::{Posted, Queue};
 use crate::Rank;
 use crate::engine::combine::wrong;
@@ -25,14 +26,13 @@ use crate::names::Collective;
 use crate::op::elements::{Elements, Info};
 use crate::op::folds::Folds;
 use crate::op::owned::Owned;
-use crate::schedule::{Region, Step};
+use crate::schedule::{Region, Step, Transfer};
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::posted_receives::Slot;
 use crate::transport::matching::want::Want;
 use crate::transport::memory::head::{Head, OF_STARTED};
 use crate::transport::memory::packet::Packet;
-use crate::transport::port::CopyTo;
 use crate::transport::port::Port;
 use crate::transport::progress::started::StartedCall;
 use crate::transport::{CommHandle, CommShared};
@@ -53,7 +53,7 @@ pub(crate) struct Started {
     steps: Steps,
     /// Borrowed while it advances, as are the operands.
     part: RefCell<Progress>,
-    operands: RefCell<Option<Box<Owned>>>,
+    operands: RefCell<OwnOperands>,
     /// The world source of the receive that is folded next, as of its last advance.
     awaited: Cell<Option<Rank>>,
     over: Cell<bool>,
@@ -92,7 +92,7 @@ impl Started {
             print: Cell::new(0),
             steps,
             part: RefCell::new(part),
-            operands: RefCell::new(None),
+            operands: RefCell::default(),
             awaited: Cell::new(None),
             over: Cell::new(false),
             failed: OnceCell::new(),
@@ -106,20 +106,19 @@ impl Started {
             next,
             posted,
         } = part;
-        let mut owned = self.operands.borrow_mut();
-        let Some(owned) = &mut *owned else {
+        let mut operands = self.operands.borrow_mut();
+        let done = operands.turn(rooms, self.steps.scratch(), |buffers, folds| {
+            let mut turn = Advance {
+                call: self,
+                port,
+                buffers,
+                posted: &mut *posted,
+            };
+            turn.run(next, folds)
+        });
+        let Some(done) = done else {
             return Ok(true);
         };
-        let mut operands = owned.operands();
-        let folds = operands.folds;
-        let buffers = Buffers::new(&mut operands, rooms, self.steps.scratch());
-        let mut turn = Advance {
-            call: self,
-            port,
-            buffers,
-            posted,
-        };
-        let done = turn.run(next, folds);
         let first = posted.first.as_ref();
         self.awaited
             .set(first.map(|first| self.world(first.recv.peer)));
@@ -140,16 +139,6 @@ impl Started {
         let context = self.comm.context + OF_STARTED;
         let want = Want::new(context, Some(self.world(from)), Some(self.number.get()));
         port.inbox().post(want, &*port.fabric)
-    }
-
-    /// Sends a copy of elements.
-    fn send(&self, port: &Port, to: Rank, data: Elements<'_>) -> Result<()> {
-        self.check_peer(to)?;
-        let to = self.world(to);
-        match port.send_copy(to, self.head(port.me), data, CopyTo::Kept) {
-            true => Ok(()),
-            false => Err(self.without(port, port.fabric.gone(to))),
-        }
     }
 
     fn check_peer(&self, peer: Rank) -> Result<()> {
@@ -306,8 +295,8 @@ impl StartedCall for Started {
         self.over.get() && self.failed.get().is_none()
     }
 
-    fn operands(&self) -> RefMut<'_, Option<Box<Owned>>> {
-        self.operands.borrow_mut()
+    fn operands(&self, port: &Port) -> RefMut<'_, Option<Box<Owned>>> {
+        RefMut::map(self.operands.borrow_mut(), |operands| operands.free(port))
     }
 
     fn call(&self) -> &Call {
@@ -343,7 +332,7 @@ impl Drop for Unwinding<'_> {
 struct Advance<'t, 'b, 'o> {
     call: &'t Started,
     port: &'t Port,
-    buffers: Buffers<'b, 'o>,
+    buffers: OwnedBuffers<'b, 'o>,
     posted: &'t mut Queue,
 }
 
@@ -388,15 +377,14 @@ impl Advance<'_, '_, '_> {
     /// Begins a step: copies, sends, and posts its receive.
     fn begin(&mut self, step: &Step, folds: &dyn Folds) -> Result<()> {
         if let Some(copy) = step.local {
-            self.buffers.copy(copy, folds)?;
+            self.buffers.copy(self.port, copy, folds)?;
         }
         if let Some(clash) = step.clash {
             return Err(wrong(format!("has two {clash} in one step")));
         }
         // The message leaves first: its receiver may be waiting for it.
         if let Some(send) = step.send {
-            let data = self.buffers.outgoing(send.region)?;
-            self.call.send(self.port, send.peer, data)?;
+            self.send(step, send)?;
         }
         if let Some(recv) = &step.recv {
             self.call.check_peer(recv.peer)?;
@@ -404,6 +392,18 @@ impl Advance<'_, '_, '_> {
             self.posted.push(recv, step.combine, slot);
         }
         Ok(())
+    }
+
+    /// Sends the message of a step.
+    fn send(&mut self, step: &Step, send: Transfer) -> Result<()> {
+        let (call, port) = (self.call, self.port);
+        call.check_peer(send.peer)?;
+        let to = call.world(send.peer);
+        let line = (to, call.head(port.me));
+        match self.buffers.send(port, step, send.region, line)? {
+            true => Ok(()),
+            false => Err(call.without(port, port.fabric.gone(to))),
+        }
     }
 
     /// Folds the message of the first posted receive, which has arrived.
@@ -420,8 +420,11 @@ impl Advance<'_, '_, '_> {
         let count = recv.region.elements();
         self.call.check_packet(self.port, &packet, count)?;
         moves::note(recv.peer, self.call.me, 0..count);
+        // Before the message is claimed: nobody waits for a rank that waits in here.
+        self.buffers.make_room(self.port, recv.region);
         let (info, lenders) = (self.buffers.info(), &*self.port.fabric);
-        let fold = |data: Elements<'_>| self.buffers.fold_in(recv.region, combine, data, folds);
+        let into = (recv.region, combine);
+        let fold = |data: Elements<'_>| self.buffers.fold_in(self.port, into, data, folds);
         let folded = packet.open_elements(info, lenders, fold);
         self.port.recorder.received(packet.head);
         drop(packet);

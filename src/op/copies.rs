@@ -106,6 +106,20 @@ impl Copies {
         });
     }
 
+    /// Whether copies of so many bytes for others to read were found to be as fast in the caches as past them: the lines
+    /// come from a near cache then, and a reader gets them from where they were as fast as from a copy.
+    pub(crate) fn has_near_readers(&self, bytes: usize) -> bool {
+        let class = self.class(CopyRole::Kept, bytes);
+        let are_known = class.takes.iter().all(|took| took.get() > 0.0);
+        are_known && class.better(share(bytes)) == StoreKind::Plain
+    }
+
+    fn class(&self, part: CopyRole, bytes: usize) -> &Class {
+        let classes = &self.0[part as usize];
+        let size = (bytes / LONG).max(1).ilog2() as usize;
+        &classes[size.min(classes.len() - 1)]
+    }
+
     /// Runs a copy of part of a message of `bytes` bytes by the method that seems best, and learns from its duration.
     /// `copy` returns the number of bytes that it copied.
     pub(crate) fn timed(
@@ -114,14 +128,12 @@ impl Copies {
         bytes: usize,
         copy: impl FnOnce(StoreKind) -> usize,
     ) {
-        let classes = &self.0[part as usize];
-        let size = (bytes / LONG).max(1).ilog2() as usize;
-        let class = &classes[size.min(classes.len() - 1)];
+        let class = self.class(part, bytes);
         let tried = match part {
             CopyRole::Kept => TRIED_KEPT,
             _ => TRIED,
         };
-        let kind = class.next(if bytes < BEYOND { 0.5 } else { 0.9 }, tried);
+        let kind = class.next(share(bytes), tried);
         let begin = Instant::now();
         let copied = copy(kind);
         if copied > 0 {
@@ -129,6 +141,11 @@ impl Copies {
             class.learn(kind, took * 1024.0 / copied as f32);
         }
     }
+}
+
+/// A copy past the caches that takes less than this share of the time of a plain one is better.
+fn share(bytes: usize) -> f32 {
+    if bytes < BEYOND { 0.5 } else { 0.9 }
 }
 
 /// Copies elements that total eight bytes.

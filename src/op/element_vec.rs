@@ -24,6 +24,11 @@ pub(crate) struct ElementVec {
     info: &'static Info,
 }
 
+// SAFETY: the elements are `Send + Sync`, as `Element` demands, and nothing but the vector owns them and their memory.
+unsafe impl Send for ElementVec {}
+// SAFETY: a shared borrow shows the elements, which are `Sync`, and nothing else.
+unsafe impl Sync for ElementVec {}
+
 /// The memory for more elements is not to be had.
 #[derive(Debug)]
 pub(crate) struct NoMemory;

@@ -1,5 +1,7 @@
 //! The vectors and the operator of a collective that goes on after its caller has returned, and so owns them.
 
+use std::mem;
+
 use super::element_vec::ElementVec;
 use super::folds::{Folds, Operands, OwnFolds};
 use super::{Element, Operator};
@@ -51,6 +53,12 @@ impl Owned {
     pub(crate) fn vectors<T: Element>(&mut self) -> Option<(&mut [T], &mut [T])> {
         let Owned { input, output, .. } = self;
         Some((input.all_mut().typed()?, output.all_mut().typed()?))
+    }
+
+    /// Takes the vectors out as memory, which any thread may free. Their operator stays.
+    pub(crate) fn take_memory(&mut self) -> impl Send + Sync + 'static {
+        let take = |vec: &mut ElementVec| mem::replace(vec, ElementVec::new(vec.info()));
+        (take(&mut self.input), take(&mut self.output))
     }
 
     /// Drops the operator, and takes the vectors out for `f`. `None` if they were taken already.

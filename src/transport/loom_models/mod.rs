@@ -6,6 +6,7 @@
 //! - `detector`: a deadlock is found once, and nothing else is taken for one
 //! - `loan`: lent memory is never read after its lender has left
 //! - `standing_loan`: the same where a lender leaves a copy, and the message is received in any case
+//! - `own_loan`: the same where no frame stays: the lender ends the loan, or leaves the memory to it
 //! - `copy_claims`: what both ends of a loan copy together is copied once, and is the borrower's again
 //! - `rendezvous`: a rank that lends to a rank that is bound to come sleeps until that one is done, or learns why it is
 //!   not
@@ -43,6 +44,7 @@ mod fast_box;
 mod gate;
 mod job_slot;
 mod loan;
+mod own_loan;
 mod receipt;
 mod rendezvous;
 mod ring;

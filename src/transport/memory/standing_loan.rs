@@ -7,8 +7,12 @@
 //!
 //! The word is that of a loan, *replaced* being its *revoked*: exactly one of claim and replacement succeeds. The copy is
 //! there before the word says so; the lock around it orders the two ends, and is taken only for a replacement.
+//!
+//! A lender that owns what it has lent, and needs it no longer, may also [leave](StandingLoan::leave) the memory itself
+//! beside the word: then nothing is copied, nobody is waited for, and the memory is freed with the packet.
 
-use std::sync::Arc;
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
 
 use crate::op::elements::SharedVec;
 use crate::sync::Mutex;
@@ -18,13 +22,19 @@ use crate::transport::memory::loan::{LoanWord, Ticket};
 pub(crate) struct StandingLoan {
     word: LoanWord,
     copy: Mutex<Option<SharedVec>>,
+    /// Written once, by the lender, and never taken out.
+    memory: OnceLock<SharedMemory>,
 }
+
+/// Memory that is freed when its last share is dropped.
+pub(crate) type SharedMemory = Arc<dyn Any + Send + Sync>;
 
 impl StandingLoan {
     pub(in crate::transport) fn new() -> Arc<StandingLoan> {
         Arc::new(StandingLoan {
             word: LoanWord::new(),
             copy: Mutex::new(None),
+            memory: OnceLock::new(),
         })
     }
 
@@ -55,5 +65,12 @@ impl StandingLoan {
             *self.copy.lock() = None;
         }
         ours
+    }
+
+    /// The lender leaves the memory in which the buffer lies. It outlives the packet, which has a share of this loan: its
+    /// receiver may claim and read at any time.
+    pub(in crate::transport) fn leave(&self, memory: SharedMemory) {
+        let first = self.memory.set(memory);
+        debug_assert!(first.is_ok(), "a loan has one lender, which leaves once");
     }
 }

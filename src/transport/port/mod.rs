@@ -1,10 +1,12 @@
 //! A rank's access to the transport: its inbox and its counters. `send` posts and lends, `standing` lends for the time
-//! of a scope; the wait loop is
+//! of a scope, `own_loan` what a started call owns; the wait loop is
 //! [`progress`](super::progress).
 
+mod own_loan;
 mod send;
 mod standing;
 
+pub(crate) use own_loan::OwnLoan;
 pub(crate) use send::CopyTo;
 pub(crate) use standing::Loans;
 

@@ -47,15 +47,16 @@ pub(crate) struct Loans<'a, 'env> {
     open: RefCell<Vec<Open<'env>>>,
 }
 
-struct Open<'env> {
-    loan: Arc<StandingLoan>,
+/// A loan that is open, as its lender sees it.
+pub(super) struct Open<'env> {
+    pub(super) loan: Arc<StandingLoan>,
     ticket: Ticket,
     to: Rank,
-    data: Elements<'env>,
+    pub(super) data: Elements<'env>,
 }
 
 impl Open<'_> {
-    fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         self.loan.word().is_settled(self.ticket)
     }
 }
@@ -70,7 +71,7 @@ impl Port {
     }
 
     /// Whether a message to `to` may be lent: its receiver reads this rank's memory, and may be at work meanwhile.
-    fn may_lend_to(&self, to: Rank) -> bool {
+    pub(super) fn may_lend_to(&self, to: Rank) -> bool {
         to != self.me && !self.crowded() && !self.has_one_path_to(to)
     }
 }
@@ -104,15 +105,8 @@ impl<'env> Loans<'_, 'env> {
 
     /// Lends a message to `to` for as long as these loans last.
     pub(in crate::transport) fn lend(&self, to: Rank, head: Head, data: Elements<'env>) -> Packet {
-        let loan = self.port.spare_loans.borrow_mut().take();
-        let ticket = loan.word().offer();
-        let packet = Packet::standing(head, data, ticket, loan.clone());
-        self.open.borrow_mut().push(Open {
-            loan,
-            ticket,
-            to,
-            data,
-        });
+        let (open, packet) = self.port.open_loan(to, head, data);
+        self.open.borrow_mut().push(open);
         packet
     }
 
@@ -122,40 +116,65 @@ impl<'env> Loans<'_, 'env> {
         let Some(last) = open.last() else {
             return;
         };
+        let bytes = open.iter().map(|one| one.data.size()).sum();
         // The others' words stay with their receivers until the last is read.
+        let are_settled = || last.is_settled() && open.iter().all(Open::is_settled);
+        self.port.await_settled(bytes, &are_settled);
+    }
+}
+
+impl Port {
+    /// Gives the receivers of `bytes` bytes a moment to read them.
+    pub(super) fn await_settled(&self, bytes: usize, are_settled: &dyn Fn() -> bool) {
         let mut look = || {
-            self.port.progress();
-            let are_settled = last.is_settled() && open.iter().all(Open::is_settled);
-            are_settled.then_some(())
+            self.progress();
+            are_settled().then_some(())
         };
-        if self.port.spin(&self.port.lending, &mut look).is_none() {
-            let bytes = open.iter().map(|one| one.data.size()).sum();
-            self.port.stay_patient(bytes, &mut || look().is_some());
+        if self.spin(&self.lending, &mut look).is_none() {
+            self.stay_patient(bytes, &mut || look().is_some());
         }
     }
 
+    /// Opens a loan.
+    pub(super) fn open_loan<'a>(
+        &self,
+        to: Rank,
+        head: Head,
+        data: Elements<'a>,
+    ) -> (Open<'a>, Packet) {
+        let loan = self.spare_loans.borrow_mut().take();
+        let ticket = loan.word().offer();
+        let packet = Packet::standing(head, data, ticket, loan.clone());
+        let open = Open {
+            loan,
+            ticket,
+            to,
+            data,
+        };
+        (open, packet)
+    }
+
     /// Ends a loan: leaves a copy, or waits until the receiver has read the message.
-    fn end(&self, open: Open<'_>) {
+    pub(super) fn end_loan(&self, open: Open<'_>) {
         let Open {
             loan,
             ticket,
             to,
             data,
         } = open;
-        let port = self.port;
-        let copy = || port.shared_copies.borrow_mut().copy(data, &port.copies);
+        let copy = || self.shared_copies.borrow_mut().copy(data, &self.copies);
         if !loan.word().is_settled(ticket) {
             if loan.replace(ticket, copy) {
                 // Not kept: its packet alone has the copy, which is freed with it.
                 return;
             }
-            self.port.wait_settled(to, loan.word(), ticket);
+            self.wait_settled(to, loan.word(), ticket);
         }
         if !loan.word().is_over(ticket) {
             // A read of freed memory would be worse than the end of the process.
             std::process::abort();
         }
-        self.port.spare_loans.borrow_mut().keep(loan);
+        self.spare_loans.borrow_mut().keep(loan);
     }
 }
 
@@ -164,7 +183,7 @@ impl Drop for Loans<'_, '_> {
         // A panic in here would end the borrow of the others.
         let abort = crate::unwind::AbortOnDrop;
         for open in mem::take(self.open.get_mut()) {
-            self.end(open);
+            self.port.end_loan(open);
         }
         mem::forget(abort);
     }

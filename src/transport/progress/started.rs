@@ -42,8 +42,9 @@ pub(crate) trait StartedCall {
     /// Whether it is over, well, and may begin again.
     fn may_restart(&self) -> bool;
 
-    /// Its vectors and its operator, while it does not advance. `None` before they are put there, and after.
-    fn operands(&self) -> RefMut<'_, Option<Box<Owned>>>;
+    /// Its vectors and its operator, while it does not advance. `None` before they are put there, and after. What it has
+    /// lent of them is its own again: a receiver that has not begun to read gets a copy.
+    fn operands(&self, port: &Port) -> RefMut<'_, Option<Box<Owned>>>;
 
     /// What it is.
     fn call(&self) -> &Call;

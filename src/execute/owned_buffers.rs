@@ -1,0 +1,187 @@
+//! The buffers of a started call, which lends what it owns: a long message is read where it lies, while the call and its
+//! rank go on.
+//!
+//! # Why this is sound
+//!
+//! What is lent is a run of the input or the output, in the memory of a vector that [`OwnOperands`] owns.
+//!
+//! - *It stays there.* The vectors are reached only through [`OwnOperands::free`], which first ends all loans, and in
+//!   here. If they are dropped before, their memory is left to the loans.
+//! - *It is not written.* Only a local copy and a receive write to the vectors, through [`OwnedBuffers`], each to the
+//!   region that it names; the loans of elements in this region are ended before. (What a fold has moved to the spare
+//!   room comes back in the turn of the call in which it left, and no step of a started call moves anything there.) No
+//!   reference to other elements than those is made meanwhile: [`Operands`](crate::op::folds::Operands) are pointers.
+//! - A loan that its receiver reads is waited for. The receiver copies or folds, waits for nobody meanwhile, and settles
+//!   the loan also while unwinding. A loan that nobody reads is replaced by a copy at once.
+#![allow(unsafe_code)]
+
+use std::sync::Arc;
+
+use super::buffers::Buffers;
+use crate::Rank;
+use crate::engine::workspace::Rooms;
+use crate::error::Result;
+use crate::op::elements::{Elements, Info};
+use crate::op::folds::Folds;
+use crate::op::owned::Owned;
+use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step};
+use crate::transport::memory::head::Head;
+use crate::transport::port::{CopyTo, OwnLoan, Port};
+
+/// The vectors of a started call and its operator, and what of the vectors is lent.
+#[derive(Default)]
+pub(super) struct OwnOperands {
+    owned: Option<Box<Owned>>,
+    /// Only of the vectors in `owned`.
+    loans: Loans,
+}
+
+impl OwnOperands {
+    /// Them, of which nothing is lent any more.
+    pub(super) fn free(&mut self, port: &Port) -> &mut Option<Box<Owned>> {
+        self.loans.end_all(port);
+        &mut self.owned
+    }
+
+    /// Shows them to a turn of the call; `None` if there are none.
+    pub(super) fn turn<R>(
+        &mut self,
+        rooms: &mut Rooms,
+        scratch: usize,
+        turn: impl FnOnce(OwnedBuffers<'_, '_>, &dyn Folds) -> R,
+    ) -> Option<R> {
+        let mut operands = self.owned.as_mut()?.operands();
+        let folds = operands.folds;
+        let buffers = OwnedBuffers {
+            buffers: Buffers::new(&mut operands, rooms, scratch),
+            loans: &mut self.loans,
+        };
+        Some(turn(buffers, folds))
+    }
+}
+
+impl Drop for OwnOperands {
+    fn drop(&mut self) {
+        let Some(mut owned) = self.owned.take() else {
+            return;
+        };
+        self.loans.leave(&mut owned);
+    }
+}
+
+/// The loans of a call, with the regions that are lent.
+#[derive(Default)]
+struct Loans(Vec<(Region, OwnLoan)>);
+
+impl Loans {
+    /// Ends the loans of elements of a region, which is about to be written.
+    #[inline]
+    fn end_over(&mut self, port: &Port, region: Region) {
+        if !self.0.is_empty() {
+            self.end_some(port, |lent| lent.overlaps(&region));
+        }
+    }
+
+    #[inline]
+    fn end_all(&mut self, port: &Port) {
+        if !self.0.is_empty() {
+            self.await_all(port);
+            self.end_some(port, |_| true);
+        }
+    }
+
+    fn end_some(&mut self, port: &Port, which: impl Fn(&Region) -> bool) {
+        let mut place = 0;
+        while let Some((lent, _)) = self.0.get(place) {
+            match which(lent) {
+                true => port.end_own(self.0.swap_remove(place).1),
+                false => place += 1,
+            }
+        }
+    }
+
+    /// Gives the receivers a moment.
+    fn await_all(&self, port: &Port) {
+        let open = || {
+            self.0
+                .iter()
+                .map(|(_, loan)| loan)
+                .filter(|loan| !loan.is_settled())
+        };
+        if open().next().is_some() {
+            let bytes = open().map(OwnLoan::size).sum();
+            port.await_own(bytes, &|| open().next().is_none());
+        }
+    }
+
+    /// Leaves the memory of the vectors to the loans that are open.
+    fn leave(&mut self, owned: &mut Owned) {
+        self.0.retain(|(_, loan)| !loan.is_settled());
+        if self.0.is_empty() {
+            return;
+        }
+        let memory = Arc::new(owned.take_memory());
+        for (_, loan) in self.0.drain(..) {
+            loan.leave(memory.clone());
+        }
+    }
+}
+
+/// The buffers of a started call in one of its turns.
+pub(super) struct OwnedBuffers<'b, 'o> {
+    buffers: Buffers<'b, 'o>,
+    loans: &'b mut Loans,
+}
+
+impl OwnedBuffers<'_, '_> {
+    /// The type of the elements.
+    pub(super) fn info(&self) -> &'static Info {
+        self.buffers.info()
+    }
+
+    /// Makes the local copy or fold of a step.
+    pub(super) fn copy(&mut self, port: &Port, copy: LocalCopy, folds: &dyn Folds) -> Result<()> {
+        self.loans.end_over(port, copy.to);
+        self.buffers.copy(copy, folds)
+    }
+
+    /// Makes room for what is written next to a region.
+    #[inline]
+    pub(super) fn make_room(&mut self, port: &Port, region: Region) {
+        self.loans.end_over(port, region);
+    }
+
+    /// Folds elements that have arrived into their region.
+    #[inline]
+    pub(super) fn fold_in(
+        &mut self,
+        port: &Port,
+        (region, combine): (Region, Combine),
+        data: Elements<'_>,
+        folds: &dyn Folds,
+    ) -> Result<()> {
+        self.loans.end_over(port, region);
+        self.buffers.fold_in(region, combine, data, folds)
+    }
+
+    /// Sends the message of a step to world rank `to`: lends it, or a copy. Returns whether the receiver had not ended
+    /// before.
+    pub(super) fn send(
+        &mut self,
+        port: &Port,
+        step: &Step,
+        region: Region,
+        (to, head): (Rank, Head),
+    ) -> Result<bool> {
+        let data = self.buffers.outgoing(region)?;
+        let is_written_next = step.recv.is_some_and(|recv| recv.region.overlaps(&region));
+        let is_own = region.count == 1 && region.buffer != Buffer::Scratch;
+        if !is_own || is_written_next || !port.lends_own(to, data) {
+            return Ok(port.send_copy(to, head, data, CopyTo::Kept));
+        }
+        // SAFETY: a run of a vector that the call owns, see the head.
+        let (loan, there) = unsafe { port.send_own(to, head, data) };
+        self.loans.0.push((region, loan));
+        Ok(there)
+    }
+}
