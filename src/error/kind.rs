@@ -109,10 +109,7 @@ impl fmt::Display for ErrorKind {
                 "{message} has {n} elements, the buffer has room for {room}"
             ),
             ErrorKind::Broken { rank, error } => broken(f, *rank, error),
-            ErrorKind::Revoked { rank } => write!(
-                f,
-                "the communicator is revoked: rank {rank} has left it by shrink, with the ranks that call it too"
-            ),
+            ErrorKind::Revoked { rank } => revoked(f, *rank),
             ErrorKind::Refused(fault) => {
                 write!(f, "the schedule does not do what it should: {fault}")
             }
@@ -145,6 +142,11 @@ fn wrong_type(f: &mut fmt::Formatter<'_>, sent: &str, wanted: &str, message: &st
 fn broken(f: &mut fmt::Formatter<'_>, rank: Rank, error: &str) -> fmt::Result {
     let broken = "the communicator is broken: a collective failed";
     write!(f, "{broken} in rank {rank} with \"{error}\"")
+}
+
+fn revoked(f: &mut fmt::Formatter<'_>, rank: Rank) -> fmt::Result {
+    let left = "has left it by shrink, with the ranks that call it too";
+    write!(f, "the communicator is revoked: rank {rank} {left}")
 }
 
 /// The way in which a rank ended.
