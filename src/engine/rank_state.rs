@@ -262,7 +262,7 @@ impl Core {
         comm: &CommShared,
     ) -> Error {
         let error = error.in_call(show, site, || comm.name());
-        let follows = error.is_consequence();
+        let follows = error.has_cause();
         unwind::set_follows(follows.then(|| error.to_string()));
         if follows {
             *self.follows.borrow_mut() = Some(Cause::of(&error, self.port.me));

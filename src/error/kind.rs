@@ -56,8 +56,8 @@ pub enum ErrorKind {
         /// Its error, as printed.
         error: Arc<str>,
     },
-    /// Another rank has revoked this communicator: it called [`shrink`](crate::Comm::shrink), and goes on with the ranks
-    /// that do so too.
+    /// This communicator is revoked: a rank has called [`shrink`](crate::Comm::shrink), and goes on with the ranks that do
+    /// so too. The rank whose call fails with this did not, or uses it after it did.
     #[doc(alias = "MPIX_ERR_REVOKED")]
     Revoked {
         /// The first rank that called it.

@@ -112,10 +112,16 @@ impl Error {
     /// Returns whether this error only follows from what another rank did, or from a deadlock or mismatch of several
     /// ranks together.
     pub fn is_consequence(&self) -> bool {
-        use ErrorKind::{Broken, Deadlock, Mismatch, RankGone, Revoked};
+        matches!(self.kind(), ErrorKind::Revoked { .. }) || self.has_cause()
+    }
+
+    /// Returns whether it has a cause that is told instead of it to ranks that need the one that failed with it. Of ranks
+    /// that left a communicator none failed.
+    pub(crate) fn has_cause(&self) -> bool {
+        use ErrorKind::{Broken, Deadlock, Mismatch, RankGone};
         matches!(
             self.kind(),
-            RankGone { .. } | Deadlock(_) | Mismatch(_) | Broken { .. } | Revoked { .. }
+            RankGone { .. } | Deadlock(_) | Mismatch(_) | Broken { .. }
         )
     }
 

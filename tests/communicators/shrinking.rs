@@ -199,6 +199,33 @@ fn who_waits_where_the_others_shrink_is_named_and_none_of_them() {
     }
 }
 
+/// Ranks that wait for that rank elsewhere only follow it.
+#[test]
+fn who_uses_a_communicator_that_is_left_is_named_and_none_that_needs_it() {
+    for (ranks, bad, shrinks) in [(2, 1, true), (3, 2, false), (3, 0, true), (5, 3, false)] {
+        let report = World::new(ranks).run_each(|comm| {
+            let other = comm.dup()?;
+            if comm.rank() != bad || shrinks {
+                comm.shrink()?;
+            }
+            match comm.rank() == bad {
+                true => comm.recv::<u8>((bad + 1) % ranks, 0).map(|_| ()),
+                false => other.barrier(),
+            }
+        });
+        let case = format!("{ranks} ranks, {bad}, {shrinks}");
+        for (rank, outcome) in report.outcomes.iter().enumerate() {
+            let error = outcome.error().unwrap_or_else(|| panic!("{case}: {rank}"));
+            let is_revoked = matches!(error.kind(), ErrorKind::Revoked { .. });
+            assert_eq!(is_revoked, rank == bad, "{case}: rank {rank}: {error}");
+        }
+        match report.into_result() {
+            Err(WorldError::Failed { rank, .. }) => assert_eq!(rank, bad, "{case}"),
+            other => panic!("{case}: {other:?}"),
+        }
+    }
+}
+
 #[test]
 fn who_never_comes_to_the_shrinking_is_a_deadlock() {
     let report = World::new(2).run_each(|comm| match comm.rank() {
