@@ -232,16 +232,17 @@ impl Fabric {
     ///
     /// # Panics
     ///
-    /// If there is none: messages and plans of two communicators of one context would be taken for each other's.
+    /// If there is none, of those of this process: messages and plans of two communicators of one context would be taken
+    /// for each other's.
     pub(crate) fn new_context(&self) -> u32 {
+        let all = (CONTEXTS, 1 << 32);
         #[cfg(feature = "mpi")]
-        let next = match self.far {
-            Some(_) => Fabric::NEXT_OF_SPREAD,
-            None => CONTEXTS,
-        };
-        #[cfg(not(feature = "mpi"))]
-        let next = CONTEXTS;
-        let step = |context: u32| context.checked_add(next);
+        let far = self.far.as_ref();
+        #[cfg(feature = "mpi")]
+        let all = far.map_or(all, |far| (Fabric::NEXT_OF_SPREAD, far.end_of_contexts()));
+        let (next, end) = all;
+        let in_range = |after: &u32| u64::from(*after) <= end;
+        let step = |context: u32| context.checked_add(next).filter(in_range);
         // Relaxed, both: only the number matters.
         let context = self
             .contexts

@@ -144,10 +144,20 @@ impl Far {
 
     /// The first context of communicators that this process makes: those of different processes never meet.
     pub(in crate::transport) fn first_context(&self) -> u32 {
-        let (me, count) = self.process();
+        let (me, _) = self.process();
+        (self.contexts_of(me) as u32) + Fabric::NEXT_OF_SPREAD
+    }
+
+    /// The end of the contexts of communicators that this process makes.
+    pub(in crate::transport) fn end_of_contexts(&self) -> u64 {
+        let (me, _) = self.process();
+        self.contexts_of(me + 1)
+    }
+
+    fn contexts_of(&self, process: usize) -> u64 {
+        let (_, count) = self.process();
         let bits = count.next_power_of_two().trailing_zeros();
-        let first = (me as u32).checked_shl(32 - bits).unwrap_or(0);
-        first + Fabric::NEXT_OF_SPREAD
+        (process as u64) << (32 - bits)
     }
 
     /// The process of a rank.
