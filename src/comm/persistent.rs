@@ -216,7 +216,10 @@ impl<'c, T: Element> Persistent<'c, T> {
         };
         match done {
             Some(false) => self.comm.progress().map(|()| false),
-            _ => self.wait().map(|()| true),
+            _ => {
+                let port = &self.comm.core.port;
+                port.without_moments(|| self.wait().map(|()| true))
+            }
         }
     }
 

@@ -291,7 +291,9 @@ impl<'c, R> Request<'c, R> {
         self.op(Location::caller(), &show, |this, core| {
             this.check_open()?;
             match core.is_ready(&state) {
-                Ok(true) => this.conclude_in(core).map(Some),
+                Ok(true) => core
+                    .port
+                    .without_moments(|| this.conclude_in(core).map(Some)),
                 Ok(false) => Ok(None),
                 Err(error) => {
                     this.give_up();

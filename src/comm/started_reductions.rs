@@ -22,8 +22,9 @@ use crate::op::{Element, Operator};
 ///
 /// All ranks start the collectives of a communicator, and call its blocking ones, in the same order. Several may be
 /// open at a time, and they may be completed in any order. A started collective makes progress in every call of its
-/// rank that waits or [tests](Request::test), and in [`progress`](Self::progress). It sends copies, and never waits for
-/// a receiver.
+/// rank that waits or [tests](Request::test), and in [`progress`](Self::progress). It waits for no receiver: a long message
+/// that is not read when its elements are needed is copied then. One that is being read just then is waited for, thus for
+/// an operator of its receiver.
 ///
 /// A request that is dropped leaves its collective running, for the sake of the other ranks; one that is cancelled does
 /// too, and [`cancel`](Request::cancel) returns false. If the collective fails, its communicator is broken, as by a

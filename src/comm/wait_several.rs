@@ -177,7 +177,8 @@ impl<R> Request<'_, R> {
                 return Ok(None);
             }
             let open = requests.iter_mut().filter(|one| one.is_open());
-            open.map(Request::conclude).collect::<Result<_>>().map(Some)
+            let conclude = || open.map(Request::conclude).collect::<Result<_>>().map(Some);
+            several.core.port.without_moments(conclude)
         });
         if result.is_err() {
             requests.iter_mut().for_each(|one| _ = one.give_up());
@@ -215,7 +216,8 @@ impl<R> Request<'_, R> {
         let call = ("test_any", Location::caller());
         of_open(requests, call, |requests, several| {
             let place = several.look_for_one(requests)?;
-            place.map(|place| conclude_one(requests, place)).transpose()
+            let conclude = || place.map(|place| conclude_one(requests, place)).transpose();
+            several.core.port.without_moments(conclude)
         })
     }
 
@@ -230,7 +232,10 @@ impl<R> Request<'_, R> {
         let call = ("test_some", Location::caller());
         of_open(requests, call, |requests, several| {
             match several.look_for_one(requests)? {
-                Some(place) => several.conclude_ready(requests, place),
+                Some(place) => {
+                    let conclude = || several.conclude_ready(requests, place);
+                    several.core.port.without_moments(conclude)
+                }
                 None => Ok(Vec::new()),
             }
         })

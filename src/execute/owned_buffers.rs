@@ -84,10 +84,13 @@ impl Loans {
 
     #[inline]
     fn end_all(&mut self, port: &Port) {
-        if !self.0.is_empty() {
-            self.await_all(port);
-            self.end_some(port, |_| true);
+        if self.0.is_empty() {
+            return;
         }
+        if port.gives_moments() {
+            self.await_all(port);
+        }
+        self.end_some(port, |_| true);
     }
 
     fn end_some(&mut self, port: &Port, which: impl Fn(&Region) -> bool) {

@@ -111,7 +111,13 @@ impl Copies {
     pub(crate) fn has_near_readers(&self, bytes: usize) -> bool {
         let class = self.class(CopyRole::Kept, bytes);
         let are_known = class.takes.iter().all(|took| took.get() > 0.0);
-        are_known && class.better(share(bytes)) == StoreKind::Plain
+        let is_near = are_known && class.better(share(bytes)) == StoreKind::Plain;
+        // Now and then one is copied, for its time.
+        let is_read = is_near && !class.is_tried(TRIED_KEPT);
+        if is_read {
+            class.made.set(class.made.get().wrapping_add(1));
+        }
+        is_read
     }
 
     fn class(&self, part: CopyRole, bytes: usize) -> &Class {
@@ -161,14 +167,17 @@ impl Class {
     /// of number `tried` and the one after it use the other method.
     #[inline]
     fn next(&self, share: f32, tried: u32) -> StoreKind {
-        let made = self.made.get();
-        self.made.set(made.wrapping_add(1));
-        let is_tried = made % SELDOM / 2 == tried / 2;
+        let is_tried = self.is_tried(tried);
+        self.made.set(self.made.get().wrapping_add(1));
         match (self.better(share), is_tried) {
             (better, false) => better,
             (StoreKind::Plain, true) => StoreKind::PastCaches,
             (StoreKind::PastCaches, true) => StoreKind::Plain,
         }
+    }
+
+    fn is_tried(&self, tried: u32) -> bool {
+        self.made.get() % SELDOM / 2 == tried / 2
     }
 
     fn better(&self, share: f32) -> StoreKind {

@@ -56,6 +56,8 @@ pub(crate) struct Port {
     pub(in crate::transport) spins: Cell<u32>,
     /// Number of looks for which a lender waits before it copies; adapts like `spins`.
     pub(in crate::transport) lending: Cell<u32>,
+    /// Whether it is in a call that does not wait, which gives no receiver a moment to read what is lent.
+    at_once: Cell<bool>,
     /// The collectives that the rank has started.
     pub(in crate::transport) started: StartedCalls,
     /// The copies of long messages that were sent without waiting.
@@ -96,6 +98,7 @@ impl Port {
             recorder,
             spins: Cell::new(SPINS),
             lending: Cell::new(SPINS),
+            at_once: Cell::new(false),
             started: StartedCalls::default(),
             shared_copies: RefCell::new(SharedCopies::new(ranks)),
             spare_loans: RefCell::default(),

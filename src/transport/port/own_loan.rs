@@ -8,6 +8,7 @@
 //! [`Port::send_own`] promises this.
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::mem;
 
 use crate::Rank;
@@ -39,6 +40,15 @@ impl OwnLoan {
     /// Leaves the memory in which the elements lie to the receiver of the message.
     pub(crate) fn leave(self, memory: SharedMemory) {
         self.0.loan.leave(memory);
+    }
+}
+
+/// Says `false` again when it is dropped.
+struct Reset<'a>(&'a Cell<bool>);
+
+impl Drop for Reset<'_> {
+    fn drop(&mut self) {
+        self.0.set(false);
     }
 }
 
@@ -84,6 +94,18 @@ impl Port {
         let data = unsafe { Elements::from_raw(data.first(), data.len(), data.info()) };
         let (open, packet) = self.open_loan(to, head, data);
         (OwnLoan(open), packet)
+    }
+
+    /// Runs `f`, in which no receiver is given a moment.
+    pub(crate) fn without_moments<R>(&self, f: impl FnOnce() -> R) -> R {
+        let _reset = Reset(&self.at_once);
+        self.at_once.set(true);
+        f()
+    }
+
+    /// Whether receivers are given a moment.
+    pub(crate) fn gives_moments(&self) -> bool {
+        !self.at_once.get()
     }
 
     /// Gives the receivers of `bytes` bytes a moment to read them.

@@ -11,9 +11,10 @@
 //!   [`loan`](crate::transport::memory::loan). Elements are `Sync`, so two threads may read them at once.
 //! - *Both ends of a long loan may copy it* ([`open_into`](Packet::open_into)):
 //!   [`cooperative_copy`](crate::transport::memory::cooperative_copy) explains why they may.
-//! - *Standing* loans are claimed and settled in the same way, by a word of their own. They are borrowed by
+//! - *Standing* loans are claimed and settled in the same way, by a word of their own. Those of a scope are borrowed by
 //!   [`with_loans`](crate::transport::port::Port::with_loans), whose frame ends only after each was settled or replaced
-//!   by a copy.
+//!   by a copy; those of a started call are of memory that the call owns, or has left to them
+//!   ([`send_own`](crate::transport::port::Port::send_own)).
 //! - *Shared* elements are in a `Vec` behind an `Arc`: nothing writes them while a packet has a share.
 //! - Only this file reads or writes a body, and sets the kind. The rest of the packet's folder sees it through views
 //!   that name the count and the type of what they show (`as_eager`, `as_landed`, `as_copied`, `as_shared`, `as_lent`,
