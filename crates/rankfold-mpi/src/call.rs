@@ -18,7 +18,7 @@ use crate::report::Stop;
 /// How many ranks of this process have called `MPI_Init`, and how many `MPI_Finalize`: for threads that are no ranks.
 static BEGUN: AtomicUsize = AtomicUsize::new(0);
 static FINALIZED: AtomicUsize = AtomicUsize::new(0);
-/// Whether a thread that is no rank has made a call.
+/// Whether a thread that is no rank has made a call that only ranks may make.
 static STRAYED: AtomicBool = AtomicBool::new(false);
 
 /// What `MPI_Initialized` says on a thread.
@@ -72,10 +72,12 @@ pub(crate) fn enter(
     }
 }
 
-/// Whether a call is allowed before `MPI_Init` and after `MPI_Finalize`: a session begins with some of these.
+/// Whether a call is allowed before `MPI_Init` and after `MPI_Finalize`, and on any thread: a session begins with some of
+/// these. On a thread that is no rank they fail here, and the run does not.
 #[cold]
 fn is_always_available(name: &str) -> bool {
-    const OTHERS: [&str; 5] = [
+    const OTHERS: [&str; 6] = [
+        "MPI_Abi_get_version",
         "MPI_Session_create_errhandler",
         "MPI_Session_call_errhandler",
         "MPI_Errhandler_free",
@@ -137,8 +139,10 @@ fn said(payload: &(dyn Any + Send)) -> String {
 /// A call on a thread that is no rank.
 #[cold]
 fn stray(name: &str) -> c_int {
-    // Relaxed: as in `has_strayed`.
-    STRAYED.store(true, Ordering::Relaxed);
+    if !is_always_available(name) {
+        // Relaxed: as in `has_strayed`.
+        STRAYED.store(true, Ordering::Relaxed);
+    }
     let place = line::of_the_program().map_or_else(String::new, |place| format!(" at {place}"));
     let ranks =
         "MPI is called on the thread that called MPI_Init: MPI_THREAD_FUNNELED is provided at most";

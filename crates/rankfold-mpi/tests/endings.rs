@@ -157,6 +157,14 @@ fn a_call_on_a_thread_that_is_no_rank_fails_the_run_though_the_program_goes_on()
 }
 
 #[test]
+fn a_call_that_any_thread_may_make_does_not_fail_the_run() {
+    let Some((errors, code)) = report("ask") else {
+        return;
+    };
+    assert_eq!(code, Some(0), "{errors}");
+}
+
+#[test]
 fn a_fault_in_the_memory_of_a_window_ends_its_rank_and_no_other_waits_for_it() {
     let Some((errors, code)) = report("window") else {
         return;

@@ -66,7 +66,9 @@ super::calls! {
         caller.write(request, keep(rank, both(coming, sent)))
     }
     fn MPI_Request_get_status_all(count: c_int, requests: *const MPI_Request, there: *mut c_int, statuses: *mut MPI_Status) |rank, caller| {
-        let all: Option<Vec<Stat>> = looks(rank, caller, count, requests)?.into_iter().collect();
+        let looks = looks(rank, caller, count, requests);
+        caller.write(there, flag(looks.is_err()))?;
+        let all: Option<Vec<Stat>> = looks?.into_iter().collect();
         caller.write(there, flag(all.is_some()))?;
         let all = all.unwrap_or_default().into_iter();
         match statuses.is_null() {
@@ -77,7 +79,9 @@ super::calls! {
     fn MPI_Request_get_status_any(count: c_int, requests: *const MPI_Request, index: *mut c_int, there: *mut c_int, status: *mut MPI_Status) |rank, caller| {
         let handles = array(caller, requests, count)?;
         let active = request::active(rank, &handles)?;
-        let looks = looks(rank, caller, count, requests)?;
+        let looks = looks(rank, caller, count, requests);
+        caller.write(there, flag(looks.is_err()))?;
+        let looks = looks?;
         let found = active.iter().find_map(|at| Some((*at as c_int, looks[*at]?)));
         let found = found.or(active.is_empty().then_some((MPI_UNDEFINED, Stat::EMPTY)));
         caller.write(there, flag(found.is_some()))?;

@@ -10,7 +10,8 @@ use crate::p2p::Stat;
 use crate::request::{Pending, RequestPart, keep};
 
 /// Datatypes of a value and its place.
-const PAIRS: [(MPI_Datatype, MPI_Datatype); 5] = [
+const PAIRS: [(MPI_Datatype, MPI_Datatype); 6] = [
+    (MPI_LONG_DOUBLE, MPI_LONG_DOUBLE_INT),
     (MPI_FLOAT, MPI_FLOAT_INT),
     (MPI_DOUBLE, MPI_DOUBLE_INT),
     (MPI_LONG, MPI_LONG_INT),

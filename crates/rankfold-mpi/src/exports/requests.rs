@@ -165,9 +165,10 @@ super::calls! {
         some(caller, done, (outcount, indices, statuses))
     }
     fn MPI_Request_get_status(request: MPI_Request, there: *mut c_int, status: *mut MPI_Status) |rank, caller| {
-        let stat = request::look(rank, caller, request)?;
-        caller.write(there, flag(stat.is_some()))?;
-        if let Some(stat) = stat {
+        let looked = request::look(rank, caller, request);
+        // A request that failed is over.
+        caller.write(there, flag(!matches!(looked, Ok(None))))?;
+        if let Some(stat) = looked? {
             tell(caller, status, &stat);
         }
         Ok(())

@@ -28,6 +28,14 @@ static void *call_there(void *nothing) {
     return nothing;
 }
 
+/* Any thread may ask for this. */
+static void *ask_there(void *nothing) {
+    char text[MPI_MAX_ERROR_STRING];
+    int length;
+    MPI_Error_string(MPI_ERR_TAG, text, &length);
+    return nothing;
+}
+
 static void in_thread(void *(*body)(void *)) {
     pthread_t thread;
     pthread_create(&thread, NULL, body, NULL);
@@ -67,6 +75,7 @@ static void end_by(const char *how) {
     if (strcmp(how, "null") == 0) store((volatile int *)(size_t)zero);
     if (strcmp(how, "thread") == 0) in_thread(abort_there);
     if (strcmp(how, "stray") == 0) in_thread(call_there);
+    if (strcmp(how, "ask") == 0) in_thread(ask_there);
 }
 
 int main(int argc, char **argv) {
