@@ -11,8 +11,8 @@
 //!   region that it names; the loans of elements in this region are ended before. (What a fold has moved to the spare
 //!   room comes back in the turn of the call in which it left, and no step of a started call moves anything there.) No
 //!   reference to other elements than those is made meanwhile: [`Operands`](crate::op::folds::Operands) are pointers.
-//! - A loan that its receiver reads is waited for. The receiver copies or folds, waits for nobody meanwhile, and settles
-//!   the loan also while unwinding. A loan that nobody reads is replaced by a copy at once.
+//! - A loan that its receiver reads is waited for. The receiver copies or folds, waits for no rank meanwhile, and settles
+//!   the loan also while unwinding. A loan that is not being read is replaced by a copy at once.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! A started collective: its rank's part of a schedule, as a value that stops wherever a message has not arrived and
 //! goes on when it has.
 //!
-//! - *Sends* are posted when their step is reached: short ones as copies, long ones as loans of what the call owns. No
-//!   rank waits for a receiver, and no lane is used.
+//! - *Sends* are posted when their step is reached: short ones as copies, long ones as loans of what the call owns. A
+//!   rank waits only for a receiver that is reading a loan just then, and no lane is used.
 //! - *Receives* are posted when their step is reached, and folded in the order of their steps, so that the result has the
 //!   same bits in every run.
 //! - A step does not wait for the receives of earlier steps unless it touches elements that they will write. So all
@@ -420,7 +420,7 @@ impl Advance<'_, '_, '_> {
         let count = recv.region.elements();
         self.call.check_packet(self.port, &packet, count)?;
         moves::note(recv.peer, self.call.me, 0..count);
-        // Before the message is claimed: nobody waits for a rank that waits in here.
+        // Before the message is claimed: its sender waits for no rank that waits in here.
         self.buffers.make_room(self.port, recv.region);
         let (info, lenders) = (self.buffers.info(), &*self.port.fabric);
         let into = (recv.region, combine);

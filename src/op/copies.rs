@@ -106,7 +106,7 @@ impl Copies {
         });
     }
 
-    /// Whether copies of so many bytes for others to read were found to be as fast in the caches as past them: the lines
+    /// Whether copies of `bytes` bytes for others to read were found to be as fast in the caches as past them: the lines
     /// come from a near cache then, and a reader gets them from where they were as fast as from a copy.
     pub(crate) fn has_near_readers(&self, bytes: usize) -> bool {
         let class = self.class(CopyRole::Kept, bytes);

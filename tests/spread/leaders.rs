@@ -56,7 +56,7 @@ pub fn leaders_that_fail(ranks: usize) {
     }
 }
 
-/// A rank fails after so many calls. Returns whether that was seen, which it always is unless its operator is not called.
+/// A rank fails after `before` calls. Returns whether that was seen, which it always is unless its operator is not called.
 fn fails(ranks: usize, (way, victim): (Way, Rank), before: usize, length: usize) -> bool {
     let report = world(ranks).run_each(|comm| {
         for _ in 0..before {

@@ -153,7 +153,7 @@ fn stray(name: &str) -> c_int {
 /// Whether a thread of this process that is no rank has made a call.
 #[cfg(feature = "exports")]
 pub(crate) fn has_strayed() -> bool {
-    // Relaxed: whoever asks joined the ranks, which joined their threads; of other threads nothing is promised.
+    // Relaxed: the thread that asks joined the ranks, which joined their threads; of other threads nothing is promised.
     STRAYED.load(Ordering::Relaxed)
 }
 

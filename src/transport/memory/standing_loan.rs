@@ -9,7 +9,7 @@
 //! there before the word says so; the lock around it orders the two ends, and is taken only for a replacement.
 //!
 //! A lender that owns what it has lent, and needs it no longer, may also [leave](StandingLoan::leave) the memory itself
-//! beside the word: then nothing is copied, nobody is waited for, and the memory is freed with the packet.
+//! beside the word: then nothing is copied, no receiver is waited for, and the memory is freed with the packet.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};

@@ -62,7 +62,7 @@ impl Port {
         bytes >= LONG && self.may_lend_to(to) && has_near_readers()
     }
 
-    /// Lends a message, and waits for nobody. Returns the loan, and whether the receiver had not ended before.
+    /// Lends a message, and does not wait for its receiver. Returns the loan, and whether the receiver had not ended before.
     ///
     /// # Safety
     ///
@@ -115,7 +115,7 @@ impl Port {
 
     /// Ends a loan: leaves a copy, or waits until the receiver that reads the message has read it.
     pub(crate) fn end_own(&self, loan: OwnLoan) {
-        // After a panic in here nobody would know whether it is over.
+        // After a panic in here it would not be known whether the loan is over.
         let abort = AbortOnDrop;
         self.end_loan(loan.0);
         mem::forget(abort);

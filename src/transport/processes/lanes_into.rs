@@ -42,8 +42,8 @@ impl LanesInto {
     #[inline]
     fn are_empty(&self) -> bool {
         // Relaxed: inside MPI this thread has that lock after all that have put something there, or has seen, by an acquire,
-        // that nothing is held any more. A rank that sleeps looks again after a fence, which pairs with that of whoever rouses
-        // it after the post.
+        // that nothing is held any more. A rank that sleeps looks again after a fence, which pairs with that of the thread that
+        // rouses it after the post.
         self.count.load(Ordering::Relaxed) == 0
     }
 

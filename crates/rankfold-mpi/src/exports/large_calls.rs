@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use super::arguments::{fold, function, status as tell};
 use super::infos::check as check_info;
 use super::matched::{attach, detach, receive};
-use super::messages::check_apart;
+use super::messages::exchange;
 use super::reductions::check_count;
 use super::sizes::place;
 use super::{further, packing, windows};
@@ -52,12 +52,8 @@ super::calls! {
         sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void,
         recvcount: MPI_Count, recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, request: *mut MPI_Request,
     ) on comm |rank, caller| {
-        let on = rank.comm(comm)?;
         let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
-        let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
-        check_apart((&data, to), (&into, from))?;
-        let coming = p2p::irecv(into.at, into.count, into.of.clone(), from, &on)?;
-        let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
+        let (coming, sent) = exchange(rank, caller, comm, (data, dest, sendtag), (into, source, recvtag))?;
         caller.write(request, keep(rank, further::both(coming, sent)))
     }
     fn MPI_Isendrecv_replace_c(

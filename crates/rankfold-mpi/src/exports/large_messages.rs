@@ -4,7 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
 use super::arguments::{fold, status as tell};
-use super::messages::check_apart;
+use super::messages::exchange;
 use super::persistent;
 use super::reductions::{at_once, to_all};
 use super::sizes::place;
@@ -61,12 +61,8 @@ macro_rules! messages {
                 sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void,
                 recvcount: MPI_Count, recvtype: MPI_Datatype, source: c_int, recvtag: c_int, comm: MPI_Comm, status: *mut MPI_Status,
             ) on comm |rank, caller| {
-                let on = rank.comm(comm)?;
                 let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
-                let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
-                check_apart((&data, to), (&into, from))?;
-                let coming = p2p::irecv(into.at, into.count, into.of, from, &on)?;
-                let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
+                let (coming, sent) = exchange(rank, caller, comm, (data, dest, sendtag), (into, source, recvtag))?;
                 let stat = Pending::wait_both(coming, sent, rank, caller)?;
                 tell(caller, status, &stat);
                 Ok(())

@@ -93,12 +93,8 @@ macro_rules! sends {
                 recvbuf: *mut c_void, recvcount: c_int, recvtype: MPI_Datatype, source: c_int, recvtag: c_int,
                 comm: MPI_Comm, status: *mut MPI_Status,
             ) on comm |rank, caller| {
-                let on = rank.comm(comm)?;
                 let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
-                let (to, from) = (To::new(&on, dest, sendtag)?, From::new(&on, source, recvtag)?);
-                check_apart((&data, to), (&into, from))?;
-                let coming = p2p::irecv(into.at, into.count, into.of, from, &on)?;
-                let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
+                let (coming, sent) = exchange(rank, caller, comm, (data, dest, sendtag), (into, source, recvtag))?;
                 both(rank, caller, coming, sent, status)
             }
             fn MPI_Sendrecv_replace(
@@ -115,8 +111,27 @@ macro_rules! sends {
     };
 }
 
+/// Starts the receive and the send of a combined call: to a rank with a tag, from a rank with a tag.
+pub(super) fn exchange(
+    rank: &Rank,
+    caller: &Caller,
+    comm: MPI_Comm,
+    (data, dest, sendtag): (Place, c_int, c_int),
+    (into, source, recvtag): (Place, c_int, c_int),
+) -> Out<(Pending, Pending)> {
+    let on = rank.comm(comm)?;
+    let (to, from) = (
+        To::new(&on, dest, sendtag)?,
+        From::new(&on, source, recvtag)?,
+    );
+    check_apart((&data, to), (&into, from))?;
+    let coming = p2p::irecv(into.at, into.count, into.of, from, &on)?;
+    let sent = p2p::isend(rank, caller, Mode::Standard, &data.buffer(), to, &on)?;
+    Ok((coming, sent))
+}
+
 /// Refuses to receive into what is sent.
-pub(super) fn check_apart((data, to): (&Place, To), (into, from): (&Place, From)) -> Out {
+fn check_apart((data, to): (&Place, To), (into, from): (&Place, From)) -> Out {
     let is_same = to.0.is_some() && from.0.is_some() && data.is_at(into);
     require(!is_same, MPI_ERR_BUFFER, || {
         "the buffers that are sent and received are the same: call MPI_Sendrecv_replace".into()
