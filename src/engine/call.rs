@@ -9,7 +9,7 @@ use std::cell::{Cell, OnceCell};
 
 use super::Comm;
 use crate::Rank;
-use crate::error::{Error, Result, Site};
+use crate::error::{Cause, Error, Result, Site};
 use crate::op::elements::{Elements, Info};
 use crate::op::{Element, OperatorKind};
 use crate::transport::communicator::call::{Call, Detail, Digest, Verb};
@@ -158,7 +158,7 @@ impl Comm {
         body: impl FnOnce(&InCall<'_>) -> Result<R>,
     ) -> Result<R> {
         if let Some(cause) = self.shared.cause.get() {
-            return Err(cause.clone().into());
+            return Err(self.comes_late(described, cause));
         }
         let number = self.calls.get();
         self.calls.set(number.wrapping_add(1));
@@ -172,6 +172,21 @@ impl Comm {
         };
         let result = inside.agree().and_then(|()| body(&inside));
         result.map_err(|error| inside.fails(error))
+    }
+
+    /// The error of a call on a broken communicator. If it broke by a mismatch that was found before this rank came, and
+    /// names no odd rank, the call is recorded all the same: once all ranks have ended it may tell which one is odd.
+    #[cold]
+    fn comes_late(&self, described: &Described, cause: &Cause) -> Error {
+        let (me, number) = (self.core.port.me, self.calls.get());
+        let log = self.core.port.log();
+        if let Cause::Mismatch(found) = cause
+            && found.is_undecided_without(me)
+            && log.find(self.shared.context, number).is_none()
+        {
+            self.write_down(described, number);
+        }
+        cause.clone().into()
     }
 
     /// The fingerprint of a call and of all calls before it: a rank that once took part in another call is detected

@@ -28,6 +28,21 @@ pub struct Called {
     pub site: Option<SourceLine>,
 }
 
+impl Mismatch {
+    /// Whether it names no odd rank and does not know the call of `rank`.
+    pub(crate) fn is_undecided_without(&self, rank: Rank) -> bool {
+        self.odd.is_empty() && self.calls.iter().all(|called| called.rank != rank)
+    }
+
+    /// Whether `other` has each of its calls that has a line, made by the same rank on the same line.
+    pub(crate) fn is_within(&self, other: &Mismatch) -> bool {
+        let line = |called: &Called| called.site.map(|site| (called.rank, site));
+        let there: Vec<_> = other.calls.iter().map(line).collect();
+        let mut lines = self.calls.iter().map(line);
+        lines.all(|line| line.is_none() || there.contains(&line))
+    }
+}
+
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let on = on(self.comm.as_deref());

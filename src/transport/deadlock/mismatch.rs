@@ -80,6 +80,17 @@ impl Fabric {
         )
     }
 
+    /// A mismatch that names no odd rank, with the odd ranks, if the calls on record after the ranks have ended tell
+    /// which these are: some ranks may have come to the call after it was found.
+    pub(in crate::transport) fn naming_the_odd_here(&self, found: &Mismatch) -> Option<Mismatch> {
+        let comms = self.comms();
+        let whole = comms
+            .iter()
+            .filter(|comm| found.odd.is_empty() && !comm.is_part());
+        let mut all = whole.filter_map(|comm| self.compare_all(comm));
+        all.find(|more| !more.odd.is_empty() && found.is_within(more))
+    }
+
     /// The mismatch on a communicator whose ranks have all ended and did not take part in the same calls at the cells:
     /// a rank wrote a message that was never read.
     pub(crate) fn unread(&self, comm: &CommShared) -> Option<Mismatch> {

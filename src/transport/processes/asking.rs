@@ -135,7 +135,9 @@ impl Fabric {
     /// A mismatch by the last calls of all ranks, once all have ended: with all odd ranks, if those are known now. The same
     /// in all processes.
     pub(crate) fn naming_the_odd(&self, found: &Mismatch) -> Option<Mismatch> {
-        let far = self.far.as_ref()?;
+        let Some(far) = &self.far else {
+            return self.naming_the_odd_here(found);
+        };
         let mut states = vec![self.local_state_now()];
         let seen = far.questions.seen.lock();
         let last = seen.iter().flatten().filter(|(of, _)| *of == LAST);

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use super::local_state::{Calls, LocalState, SleepingRank};
 use crate::Rank;
-use crate::error::{Called, Cause, Deadlock, Mismatch};
+use crate::error::{Cause, Deadlock, Mismatch};
 use crate::transport::deadlock::mismatch::compare_records;
 use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::deadlock::snapshot::ranks_around;
@@ -100,15 +100,9 @@ impl<'p> Case<'p> {
 
     /// The same mismatch with the odd ranks, and with the calls of more ranks, if these are known now.
     pub(super) fn naming_the_odd(&self, found: &Mismatch) -> Option<Mismatch> {
-        let line = |call: &Called| call.site.map(|site| (call.rank, site));
-        let has_all = |more: &Mismatch| {
-            let more: Vec<_> = more.calls.iter().map(line).collect();
-            let mut lines = found.calls.iter().map(line);
-            lines.all(|line| line.is_none() || more.contains(&line))
-        };
         let groups = self.groups(|_| true).into_iter();
         let mut all = groups.filter_map(|group| self.compared(group));
-        all.find(|more| !more.odd.is_empty() && has_all(more))
+        all.find(|more| !more.odd.is_empty() && found.is_within(more))
     }
 
     /// The communicators that are `wanted`; whole ones before their parts.

@@ -63,8 +63,8 @@ impl Fabric {
         !self.is_there(rank)
     }
 
-    pub(crate) fn naming_the_odd(&self, _: &Mismatch) -> Option<Mismatch> {
-        None
+    pub(crate) fn naming_the_odd(&self, found: &Mismatch) -> Option<Mismatch> {
+        self.naming_the_odd_here(found)
     }
 
     pub(crate) fn found_anywhere(&self, found: Option<Arc<Mismatch>>) -> Option<Arc<Mismatch>> {

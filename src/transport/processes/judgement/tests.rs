@@ -3,6 +3,7 @@
 use std::panic::Location;
 
 use super::*;
+use crate::error::Called;
 use crate::transport::communicator::members::Members;
 
 const RANKS: usize = 4;
