@@ -200,3 +200,28 @@ fn algorithms_with_absurd_numbers_are_refused_or_run() {
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }
+
+/// A gather of elements without a size: its length is that of no buffer of other elements, and may not be countable.
+#[test]
+fn gathers_of_countless_nothings_are_made_or_refused_in_a_sentence() {
+    let program = |comm: &Comm| {
+        let got = comm.gather(0, &[[0u64; 0]; 1 << 40])?;
+        Ok(got.map(|all| all.len()))
+    };
+    let run = guarded(&|| "2^40".into(), || World::new(2).run(program));
+    assert_eq!(run.unwrap(), [Some(2 << 40), None]);
+    const BLOCK: [[u64; 0]; 1 << 63] = [[]; 1 << 63];
+    let calls: [Call; 4] = [
+        |comm| comm.gather(0, &BLOCK).map(drop),
+        |comm| comm.igather(0, BLOCK.to_vec()).map(drop),
+        |comm| comm.scatter(0, Some(&BLOCK), &mut BLOCK.to_vec()),
+        |comm| comm.iall_gather(BLOCK.to_vec()).map(drop),
+    ];
+    for call in calls {
+        let refused = |comm: &Comm| Ok(call(comm).unwrap_err().to_string());
+        let says = "the blocks of 2 ranks together have 18446744073709551615 elements or more";
+        for text in World::new(2).run(refused).unwrap() {
+            assert!(text.ends_with(says), "{text}");
+        }
+    }
+}

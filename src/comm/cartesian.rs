@@ -43,52 +43,6 @@ impl Deref for Cartesian {
     }
 }
 
-/// Returns the most even grid of `dimensions` dimensions for `ranks` ranks, longest dimension first.
-///
-/// # Panics
-///
-/// Panics if `dimensions` is 0.
-///
-/// # Examples
-///
-/// ```
-/// use rankfold::even_grid;
-///
-/// assert_eq!(even_grid(12, 2), [4, 3]);
-/// assert_eq!(even_grid(7, 3), [7, 1, 1]);
-/// ```
-#[doc(alias = "MPI_Dims_create")]
-pub fn even_grid(ranks: usize, dimensions: usize) -> Vec<usize> {
-    assert!(dimensions > 0, "a grid without dimensions");
-    let mut dims = vec![1; dimensions];
-    for factor in prime_factors(ranks) {
-        // The largest factor goes to the shortest side.
-        dims.sort_unstable();
-        dims[0] *= factor;
-    }
-    dims.sort_unstable();
-    dims.reverse();
-    dims
-}
-
-/// The prime factors of `n`, largest first.
-fn prime_factors(mut n: usize) -> Vec<usize> {
-    let mut factors = Vec::new();
-    let mut factor = 2;
-    while n > 1 {
-        if factor * factor > n {
-            factor = n;
-        }
-        while n.is_multiple_of(factor) {
-            factors.push(factor);
-            n /= factor;
-        }
-        factor += 1;
-    }
-    factors.reverse();
-    factors
-}
-
 impl Cartesian {
     /// Makes a communicator of the ranks of `comm` on a grid of `dims[i]` ranks in each dimension `i`. Where a
     /// dimension is periodic, its two ends are neighbours. All ranks call it together, with the same grid.

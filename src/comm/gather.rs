@@ -122,9 +122,9 @@ impl Using<'_> {
         let at_root = self.comm.rank() == root;
         let ranks = if at_root { self.comm.size() } else { 0 };
         // If the product overflows, the buffer is empty and the call is refused because of its length.
-        let length = block.len().checked_mul(ranks).unwrap_or(0);
+        let fits = block.len().checked_mul(ranks).is_some();
         // Any element serves as the initial value; an empty block leaves nothing to collect.
-        let mut all: Vec<T> = block.iter().copied().cycle().take(length).collect();
+        let mut all = block.repeat(if fits { ranks } else { 0 });
         self.gather_into(root, block, &mut all)?;
         Ok(at_root.then_some(all))
     }

@@ -100,6 +100,7 @@ mod values;
 
 mod values_pairwise;
 
+mod even_grid;
 mod exact;
 
 mod split;
@@ -116,6 +117,8 @@ mod reduce_over;
 
 mod run_schedule;
 
+mod call_checks;
+
 mod run_call;
 mod run_exact;
 
@@ -128,7 +131,8 @@ mod processes;
 
 #[doc(hidden)]
 pub use by_hand::all_reduce_by_hand;
-pub use cartesian::{Cartesian, even_grid};
+pub use cartesian::Cartesian;
+pub use even_grid::even_grid;
 pub use fused::Fused;
 pub use graph::Graph;
 pub use group::{Group, Similarity};

@@ -141,18 +141,51 @@ fn a_grid_that_does_not_fit_is_refused_and_as_if_not_made() {
         .unwrap();
 }
 
+/// The grid of `dimensions` sides of at most `most` whose longest side is shortest, then the next one, by trying all.
+fn evenest(ranks: usize, dimensions: usize, most: usize) -> Option<Vec<usize>> {
+    if dimensions == 0 {
+        return (ranks == 1).then(Vec::new);
+    }
+    let mut sides = (1..=most).filter(|side| ranks.is_multiple_of(*side));
+    sides.find_map(|side| {
+        let mut grid = vec![side];
+        grid.extend(evenest(ranks / side, dimensions - 1, side)?);
+        Some(grid)
+    })
+}
+
 #[test]
 fn grids_are_as_even_as_they_can_be() {
-    for ranks in 1..200 {
-        for dimensions in 1..4 {
+    for ranks in 1..300 {
+        for dimensions in 1..5 {
             let grid = rankfold::even_grid(ranks, dimensions);
-            assert_eq!(
-                (grid.iter().product::<usize>(), grid.len()),
-                (ranks, dimensions)
-            );
-            assert!(grid.is_sorted_by(|a, b| a >= b));
+            assert_eq!(Some(grid), evenest(ranks, dimensions, ranks));
         }
     }
     assert_eq!(rankfold::even_grid(64, 3), [4, 4, 4]);
-    assert_eq!(rankfold::even_grid(36, 2), [6, 6]);
+    assert_eq!(rankfold::even_grid(72, 2), [9, 8]);
+    assert_eq!(rankfold::even_grid(1, 5), [1; 5]);
+}
+
+#[test]
+fn grids_of_absurd_numbers_are_found_or_refused_at_once() {
+    let prime = 4_294_967_291;
+    assert_eq!(rankfold::even_grid(prime, 3), [prime, 1, 1]);
+    // 2^4 3^3 5^2 7 11 13 17 19, with 1920 divisors.
+    assert_eq!(rankfold::even_grid(3_491_888_400, 3), [1540, 1530, 1482]);
+    for dimensions in 1..70 {
+        let grid = rankfold::even_grid(3_491_888_400, dimensions);
+        assert_eq!(grid.iter().product::<usize>(), 3_491_888_400);
+    }
+    let refused = |ranks, dimensions, says: &str| {
+        let panic = std::panic::catch_unwind(|| rankfold::even_grid(ranks, dimensions));
+        let panic = panic.expect_err(says);
+        let literal = panic.downcast_ref::<&str>().map(|text| text.to_string());
+        let text = literal.or_else(|| panic.downcast_ref::<String>().cloned());
+        assert!(text.expect("a text").contains(says));
+    };
+    refused(usize::MAX - 58, 2, "more than any world has");
+    refused(0, 2, "without ranks");
+    refused(7, 0, "without dimensions");
+    refused(7, usize::MAX, "no memory");
 }

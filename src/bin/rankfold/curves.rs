@@ -174,11 +174,7 @@ pub fn chart(title: &str, over: Over, dots: &[&Dot]) -> Result<Chart, Stop> {
     let mut chart = Chart::new(title, over.axis(), Axis::seconds("time of a call"));
     chart.curves = curves(over, dots);
     match chart.curves.len() {
-        0 => {
-            return Err(Stop::Input(
-                format!("--plot: nothing to draw over {over:?}").to_lowercase(),
-            ));
-        }
+        0 => return Err(Stop::Input(format!("--plot: {}", no_curve(over, dots)))),
         many if many > MOST => {
             let line = format!("--plot: {many} curves; at most {MOST}: name algorithms");
             return Err(Stop::Input(line));
@@ -189,6 +185,21 @@ pub fn chart(title: &str, over: Over, dots: &[&Dot]) -> Result<Chart, Stop> {
         chart.crossings = crossings(&chart.curves);
     }
     Ok(chart)
+}
+
+/// Why there is no curve: the axes are logarithmic, and have no place for 0.
+fn no_curve(over: Over, dots: &[&Dot]) -> &'static str {
+    let all = |is_zero: fn(&Dot) -> bool| dots.iter().all(|dot| is_zero(dot));
+    match over {
+        Over::Segments | Over::Stages if dots.is_empty() => {
+            "no algorithm named has segments or stages"
+        }
+        _ if all(|dot| dot.ranks == 1) => {
+            "a single rank takes no time, which the axis cannot show: name more --ranks"
+        }
+        Over::Bytes if all(|dot| dot.bytes == 0) => "0 bytes have no place on the axis",
+        _ => "every time is 0, which the axis cannot show",
+    }
 }
 
 fn curves(over: Over, dots: &[&Dot]) -> Vec<Curve> {

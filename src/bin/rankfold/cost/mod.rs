@@ -218,7 +218,7 @@ fn picture(arguments: &Arguments, lines: &[Line]) -> Result<String, Stop> {
     let mut dots: Vec<&Dot> = lines.iter().map(|line| &line.dot).collect();
     if arguments.algorithm.is_empty() && matches!(over, Over::Bytes | Over::Ranks) {
         let shown = curves::nearest(&dots, SHOWN);
-        dots.retain(|dot| shown.contains(&dot.name));
+        dots.retain(|dot| shown.is_empty() || shown.contains(&dot.name));
     }
     let title = match (over, ranks) {
         (Over::Ranks, _) | (_, 2..) => arguments.collective.to_string(),
