@@ -37,7 +37,6 @@ fn mismatch<'r>(case: &str, report: &'r Report<()>) -> &'r Mismatch {
     found.unwrap_or_else(|| panic!("no mismatch: {case}"))
 }
 
-/// Rank 1, if one rank can be the odd one.
 fn odd(report: &Report<()>) -> &[Rank] {
     if report.outcomes.len() > 2 { &[1] } else { &[] }
 }
