@@ -2,6 +2,7 @@
 
 use super::Comm;
 use super::run_call::blocks_of;
+use super::started_movements::blocks_like;
 use super::using::Using;
 use crate::Rank;
 use crate::collective::Collective;
@@ -121,10 +122,7 @@ impl Using<'_> {
     pub fn gather<T: Element>(&self, root: Rank, block: &[T]) -> Result<Option<Vec<T>>> {
         let at_root = self.comm.rank() == root;
         let ranks = if at_root { self.comm.size() } else { 0 };
-        // If the product overflows, the buffer is empty and the call is refused because of its length.
-        let fits = block.len().checked_mul(ranks).is_some();
-        // Any element serves as the initial value; an empty block leaves nothing to collect.
-        let mut all = block.repeat(if fits { ranks } else { 0 });
+        let mut all = blocks_like(block, ranks);
         self.gather_into(root, block, &mut all)?;
         Ok(at_root.then_some(all))
     }

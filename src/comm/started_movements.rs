@@ -225,7 +225,7 @@ impl Comm {
 
 /// Room for a block from each of `ranks` ranks. If the product overflows it is empty, and the call is refused because
 /// of its length.
-fn blocks_like<T: Element>(block: &[T], ranks: usize) -> Vec<T> {
+pub(super) fn blocks_like<T: Element>(block: &[T], ranks: usize) -> Vec<T> {
     some_elements(block, block.len().checked_mul(ranks).unwrap_or(0))
 }
 
