@@ -122,11 +122,8 @@ impl Port {
             return is_met();
         }
         let look = &mut || {
-            match self.has_started() {
-                true => self.advance_started(),
-                // They are over, and other requests are waited for.
-                false => self.take_in(),
-            }
+            // Once they are over, other requests are waited for.
+            self.advance_or_take_in();
             is_met().then_some(())
         };
         is_met() || self.spin(&self.spins, look).is_some()
@@ -142,13 +139,19 @@ impl Port {
             if is_met() {
                 return Some(());
             }
-            match self.has_started() {
-                true => self.advance_started(),
-                false => self.take_in(),
-            }
+            self.advance_or_take_in();
             is_met().then_some(())
         };
         self.spin(&self.spins, look).is_some()
+    }
+
+    /// Advances the started calls, which takes in what has arrived; without any, only takes that in.
+    #[inline]
+    fn advance_or_take_in(&self) {
+        match self.has_started() {
+            true => self.advance_started(),
+            false => self.take_in(),
+        }
     }
 
     /// Takes in what has arrived. Returns whether a started call is due.
