@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rankfold::World;
 use rankfold::testing::{Explore, Explored, FoundBy, MessageOrder};
 
-use crate::launch::{Failed, Main, Program};
+use crate::failed::Failed;
+use crate::launch::{Main, Program};
 use crate::report;
 
 impl Program {
@@ -57,11 +58,11 @@ impl Program {
         let found = Explore::new(self.ranks)
             .world(|_| self.world.clone())
             .find_by(|world| {
-                let main = prepare(number).map_err(Failed)?;
+                let main = prepare(number).map_err(Failed::new)?;
                 number += 1;
                 run_strictly(self, world, &(Arc::new(move || main().report()) as Main))
             });
-        found.map_err(|found| Failed(told(&found)))
+        found.map_err(|found| told(&found))
     }
 }
 
@@ -69,7 +70,7 @@ impl Program {
 pub(crate) fn repeat(program: &Program, order: &MessageOrder, main: Main) -> Result<(), Failed> {
     let explore = Explore::new(program.ranks).world(|_| program.world.clone());
     let repeated = explore.repeat_by(order, |world| run_strictly(program, world, &main));
-    repeated.map_err(|found| Failed(told(&found)))
+    repeated.map_err(|found| told(&found))
 }
 
 /// Runs once; what is left behind is a failure.
@@ -78,12 +79,15 @@ fn run_strictly(program: &Program, world: &World, main: &Main) -> Result<(), Fai
     let all: Vec<String> = ended.why.into_iter().chain(ended.left).collect();
     match all.is_empty() {
         true => Ok(()),
-        false => Err(Failed(all.join("\n"))),
+        false => Err(Failed {
+            text: all.join("\n"),
+            code: ended.code,
+        }),
     }
 }
 
 /// A failure, the choices that led to it, and how to repeat them.
-fn told(found: &FoundBy<Failed>) -> String {
+fn told(found: &FoundBy<Failed>) -> Failed {
     let after = match found.after {
         0 => "in this order:".to_string(),
         1 => "after 1 run that went well, in this order:".into(),
@@ -93,5 +97,9 @@ fn told(found: &FoundBy<Failed>) -> String {
     for choice in &found.choices {
         text.push_str(&report::choice(choice));
     }
-    text + &format!("\nseed {} repeats this run", found.order)
+    text += &format!("\nseed {} repeats this run", found.order);
+    Failed {
+        text,
+        code: found.error.code(),
+    }
 }

@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
@@ -23,6 +23,7 @@ use rankfold::{Buffering, Outcome, Report, Seats, World};
 use crate::abi::*;
 use crate::attribute;
 use crate::explore;
+use crate::failed::{FAILED, Failed, PANICKED, number_of};
 use crate::rank::{Phase, Rank, current, set};
 use crate::report::{self, Known, Stop};
 use crate::trace::{self, Entered};
@@ -44,6 +45,8 @@ pub(crate) struct Shared {
     pub owns_datatypes: bool,
     /// The calls that ended ranks.
     stops: Mutex<BTreeMap<usize, Stop>>,
+    /// The exit code that the first rank to fail asked for; 0 if none has failed.
+    code: AtomicU8,
 }
 
 /// What a rank is in before its first call.
@@ -71,6 +74,7 @@ impl Shared {
             traced: false,
             owns_datatypes: false,
             stops: Mutex::default(),
+            code: AtomicU8::new(0),
         }
     }
 
@@ -99,10 +103,24 @@ impl Shared {
         self.entered.lock().expect("no thread panics with it")
     }
 
+    /// Notes the exit code that a rank asks for which fails: the run has that of the first. It is cut as the system cuts
+    /// it, and what is 0 then is [`FAILED`]: a failure never looks like a success.
+    pub(crate) fn note_code(&self, code: c_int) {
+        let code = match code as u8 {
+            0 => FAILED,
+            code => code,
+        };
+        // Relaxed: who reads it has seen by the lock of `ended` that the rank has ended.
+        _ = self
+            .code
+            .compare_exchange(0, code, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
     fn ends(&self, rank: usize, outcome: Outcome<(), String>) {
         #[cfg(feature = "exports")]
         if let Outcome::Failed(why) = &outcome {
-            crate::watch::note_failure(rank, why);
+            // Relaxed: this rank has noted one.
+            crate::watch::note_failure(rank, why, self.code.load(Ordering::Relaxed));
         }
         self.ended.lock().expect("no thread panics with it")[rank].get_or_insert(outcome);
         self.has_ended.notify_all();
@@ -155,8 +173,9 @@ pub(crate) type Main = Arc<dyn Fn() -> ExitCode + Send + Sync>;
 
 /// A run that is over.
 pub(crate) struct Ended {
-    /// Why it failed, if it did.
+    /// Why it failed, if it did, and the exit code.
     pub why: Option<String>,
+    pub code: u8,
     /// What it left behind.
     pub left: Vec<String>,
 }
@@ -252,12 +271,13 @@ impl Program {
         }
         let ended = self.once(&self.world, &main)?;
         ended.left.iter().for_each(|left| eprintln!("{left}"));
-        ended.why.map_or(Ok(()), |why| Err(Failed(why)))
+        let code = ended.code;
+        ended.why.map_or(Ok(()), |text| Err(Failed { text, code }))
     }
 
     /// Runs the program once, in a world.
     pub(crate) fn once(&self, world: &World, main: &Main) -> Result<Ended, Failed> {
-        let failed = |error: &dyn fmt::Display| Failed(error.to_string());
+        let failed = |error: &dyn fmt::Display| Failed::new(error.to_string());
         let seats = world.seats().map_err(|error| failed(&error))?;
         let shared = Arc::new(Shared {
             traced: self.trace.is_some(),
@@ -273,7 +293,7 @@ impl Program {
                 .stack_size(STACK)
                 .spawn(body);
             spawned.map_err(|error| {
-                Failed(format!("the thread of rank {rank} cannot start: {error}"))
+                Failed::new(format!("the thread of rank {rank} cannot start: {error}"))
             })?;
         }
         let report = seats.report(shared.outcomes());
@@ -299,26 +319,11 @@ fn ended(shared: &Shared, report: &Report<(), String>) -> Ended {
     };
     Ended {
         why: report::failure(report, &known),
+        // Relaxed: as in `note_code`.
+        code: shared.code.load(Ordering::Relaxed).max(FAILED),
         left: left.collect(),
     }
 }
-
-/// Why a run failed.
-pub struct Failed(pub(crate) String);
-
-impl fmt::Display for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl fmt::Debug for Failed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Failed {}
 
 /// Calls `main` on `ranks` ranks.
 ///
@@ -346,14 +351,22 @@ fn live(seat: rankfold::Seat, shared: Arc<Shared>, main: &(dyn Fn() -> ExitCode 
     let ended = catch_unwind(AssertUnwindSafe(main));
     let outcome: Outcome<(), String> = match ended {
         Ok(code) if code != ExitCode::SUCCESS => {
-            Outcome::Failed("its main returned an error".into())
+            let code = number_of(code);
+            shared.note_code(code.into());
+            Outcome::Failed(format!("its main returned the code {code}"))
         }
         Ok(_) if rank.phase.get() == Phase::Running => {
             Outcome::Failed("it returned without MPI_Finalize".into())
         }
         Ok(_) => Outcome::Returned(()),
-        Err(payload) => panicked(&*payload),
+        Err(payload) => {
+            shared.note_code(PANICKED);
+            panicked(&*payload)
+        }
     };
+    if matches!(outcome, Outcome::Failed(_)) {
+        shared.note_code(FAILED.into());
+    }
     let why: Option<String> = match &outcome {
         Outcome::Failed(text) => Some(text.clone()),
         Outcome::Panicked { message, .. } => Some(format!("a panic: {message}")),
@@ -394,7 +407,9 @@ pub(crate) fn stop(rank: &Rank, stop: Stop) -> ! {
     let why = stop.to_string();
     if !rank.shared.launched {
         eprintln!("{why}");
-        std::process::exit(1);
+        // Relaxed: this rank alone writes it.
+        let code = rank.shared.code.load(Ordering::Relaxed).max(FAILED);
+        std::process::exit(code.into());
     }
     rank.shared
         .stops
@@ -410,6 +425,9 @@ pub(crate) fn end(rank: &Rank, outcome: Outcome<(), String>) -> ! {
         Outcome::Failed(why) => Some(why as &dyn fmt::Display),
         _ => None,
     };
+    if why.is_some() {
+        rank.shared.note_code(FAILED.into());
+    }
     leave(rank, why);
     rank.shared.ends(rank.me(), outcome);
     loop {

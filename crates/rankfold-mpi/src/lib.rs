@@ -25,6 +25,7 @@ mod error;
 mod explore;
 pub mod exports;
 mod extended;
+mod failed;
 mod graph;
 mod group;
 mod handle;
@@ -54,8 +55,9 @@ mod trace;
 pub mod watch;
 mod window;
 
+pub use failed::Failed;
 pub use header::header;
-pub use launch::{Failed, Program, run};
+pub use launch::{Program, run};
 pub use rankfold::Fault;
 pub use rankfold::testing::{Explored, MessageOrder};
 pub use settings::{launch, test};

@@ -68,6 +68,11 @@ thread_local! {
     static TOP: Cell<usize> = const { Cell::new(0) };
 }
 
+/// The exit code of a process that a signal ends, as shells have it.
+fn signalled(number: c_int) -> c_int {
+    128 + number
+}
+
 /// The name of a signal.
 pub(crate) fn name_of(number: c_int) -> &'static str {
     let found = SIGNALS.iter().find(|(signal, _)| *signal == number);
@@ -82,6 +87,10 @@ pub(crate) fn flush() {
 
 /// How a rank ends that calls one of these functions.
 fn exited(rank: &Rank, call: &str, code: c_int) -> Outcome<(), String> {
+    let returned = (code, rank.phase.get()) == (0, Phase::Finalized);
+    if !returned {
+        rank.shared.note_code(code);
+    }
     match (code, rank.phase.get()) {
         (0, Phase::Finalized) => Outcome::Returned(()),
         (0, _) => Outcome::Failed(format!(
@@ -134,10 +143,11 @@ pub extern "C" fn __wrap_quick_exit(code: c_int) -> ! {
 pub extern "C" fn __wrap_abort() -> ! {
     flush();
     match current() {
-        Some(rank) => end(
-            &rank,
-            Outcome::Failed(format!("it called abort{}", place())),
-        ),
+        Some(rank) => {
+            rank.shared.note_code(signalled(SIGABRT));
+            let text = format!("it called abort{}", place());
+            end(&rank, Outcome::Failed(text))
+        }
         None => watch::end_without_rank(SIGABRT),
     }
 }
@@ -164,6 +174,7 @@ extern "C" fn on_signal(number: c_int, info: *const Info, context: *mut c_void) 
     let Some(rank) = current() else {
         watch::end_without_rank(number);
     };
+    rank.shared.note_code(signalled(number));
     // What follows may wait for a lock that this thread holds.
     watch::note_signal(rank.me(), number);
     step_over_instruction(context);

@@ -4,7 +4,8 @@ use std::env;
 use std::process::{ExitCode, Termination};
 use std::time::Duration;
 
-use crate::launch::{Failed, Program};
+use crate::failed::Failed;
+use crate::launch::Program;
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok()?.parse().ok()
@@ -33,7 +34,7 @@ fn program() -> Result<Program, Failed> {
         Ok(order) => order
             .parse()
             .map(|order| program.order(order))
-            .map_err(Failed),
+            .map_err(Failed::new),
         Err(_) => Ok(program),
     }
 }
@@ -48,13 +49,14 @@ fn run<T: Termination + 'static>(main: fn() -> T) -> Result<(), Failed> {
     }
 }
 
-/// Calls `main` on as many ranks as the environment variable `RANKFOLD_RANKS` says, or on one; prints what went wrong.
+/// Calls `main` on as many ranks as the environment variable `RANKFOLD_RANKS` says, or on one; prints what went wrong, and returns
+/// [its code](Failed::code).
 pub fn launch<T: Termination + 'static>(main: fn() -> T) -> ExitCode {
     match run(main) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failed) => {
             eprintln!("{failed}");
-            ExitCode::FAILURE
+            ExitCode::from(failed.code())
         }
     }
 }

@@ -10,7 +10,8 @@ use std::path::Path;
 
 use rankfold::{Report, Source, Tag, Trace, TracedCall};
 
-use crate::launch::{Failed, Shared};
+use crate::failed::Failed;
+use crate::launch::Shared;
 use crate::line;
 use crate::rank::Rank;
 use crate::report;
@@ -87,7 +88,7 @@ pub(crate) fn write(
     let sites: Vec<String> = trace.calls.iter().map(|it| it.site.to_string()).collect();
     let text = text(&trace.to_perfetto(), trace.ranks, &sites, &printed);
     let failed = |error| format!("the trace cannot be written: {}: {error}", file.display());
-    fs::write(file, text).map_err(|error| Failed(failed(error)))
+    fs::write(file, text).map_err(|error| Failed::new(failed(error)))
 }
 
 /// The text of a trace with the program's lines, and without marks: after a line for the trace and one for each rank comes

@@ -34,8 +34,8 @@ unsafe extern "C" {
 /// The rank and number of the first signal, and a bit that says that there is one.
 static SIGNAL: AtomicUsize = AtomicUsize::new(0);
 const IS_THERE: usize = 1 << 63;
-/// How the first rank failed, in a line.
-static FAILURE: OnceLock<String> = OnceLock::new();
+/// How the first rank failed, in a line, and the exit code.
+static FAILURE: OnceLock<(String, u8)> = OnceLock::new();
 
 const TICK: Duration = Duration::from_millis(100);
 /// How many ticks the handler of a signal, and the other ranks after a failure, have.
@@ -50,8 +50,8 @@ pub(crate) fn note_signal(rank: usize, number: c_int) {
 }
 
 /// Notes how a rank failed.
-pub(crate) fn note_failure(rank: usize, why: &str) {
-    FAILURE.get_or_init(|| format!("rank {rank}: {why}"));
+pub(crate) fn note_failure(rank: usize, why: &str, code: u8) {
+    FAILURE.get_or_init(|| (format!("rank {rank}: {why}"), code));
 }
 
 /// Starts the thread that ends the process if, after a failure, its ranks do not end. `folder` is removed then.
@@ -136,7 +136,7 @@ fn report() -> c_int {
     let signal = SIGNAL.load(Ordering::Relaxed);
     let (rank, number) = ((signal & !IS_THERE) >> 8, (signal & 0xff) as c_int);
     match FAILURE.get() {
-        Some(line) => say(line),
+        Some((line, _)) => say(line),
         None => {
             say("rank ");
             say_number(rank);
@@ -145,5 +145,8 @@ fn report() -> c_int {
         }
     }
     say("\nthe other ranks did not end\n");
-    if signal == 0 { 1 } else { 128 + number }
+    match (signal, FAILURE.get()) {
+        (0, Some((_, code))) => (*code).into(),
+        _ => 128 + number,
+    }
 }

@@ -72,7 +72,29 @@ fn a_rank_that_ends_the_process_is_reported_with_its_line() {
         };
         assert!(errors.contains(expected), "{how}: {errors}");
         assert!(errors.contains("the first culprit is rank 1"), "{errors}");
-        assert_eq!(code, Some(1), "{how}");
+        let expected = match how {
+            "quick_exit" => 4,
+            "abort" | "assert" | "raise" => 128 + 6,
+            _ => 1,
+        };
+        assert_eq!(code, Some(expected), "{how}");
+    }
+}
+
+#[test]
+fn the_code_of_the_first_rank_to_fail_is_that_of_the_launcher() {
+    for (how, expected, told) in [
+        ("mpi_abort", 7, "rank 1: MPI_Abort at "),
+        // A failure never looks like a success.
+        ("mpi_abort_0", 1, "rank 1: MPI_Abort at "),
+        ("exit_300", 300 - 256, "rank 1: it called exit(300) at "),
+        ("return", 5, "rank 1: its main returned the code 5"),
+    ] {
+        let Some((errors, code)) = report(how) else {
+            return;
+        };
+        assert!(errors.contains(told), "{how}: {errors}");
+        assert_eq!(code, Some(expected), "{how}: {errors}");
     }
 }
 
@@ -83,7 +105,7 @@ fn a_full_stack_is_reported() {
     };
     let expected = "rank 1: it was ended by SIGSEGV: its stack of 8 MiB is full";
     assert!(errors.contains(expected), "{errors}");
-    assert_eq!(code, Some(1));
+    assert_eq!(code, Some(128 + 11));
 }
 
 #[test]
@@ -174,7 +196,7 @@ fn a_fault_in_the_memory_of_a_window_ends_its_rank_and_no_other_waits_for_it() {
         "{errors}"
     );
     assert!(errors.contains("rank 0: MPI_Win_fence"), "{errors}");
-    assert_eq!(code, Some(1), "{errors}");
+    assert_eq!(code, Some(128 + 11), "{errors}");
 }
 
 #[test]

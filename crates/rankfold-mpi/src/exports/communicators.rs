@@ -114,6 +114,7 @@ super::calls! {
     }
     fn MPI_Abort(comm: MPI_Comm, errorcode: c_int) |rank, _| {
         let on = rank.comm(comm).map_or_else(|_| "a communicator".to_string(), |on| on.to_string());
+        rank.shared.note_code(errorcode);
         crate::call::abort(rank, "MPI_Abort", failure(MPI_ERR_OTHER, format!("on {on}, with code {errorcode}")))
     }
     fn MPI_Topo_test(comm: MPI_Comm, status: *mut c_int) on comm |rank, caller| {

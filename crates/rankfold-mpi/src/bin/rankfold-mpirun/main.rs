@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use arguments::Arguments;
 use object::{Copies, Object};
-use rankfold_mpi::output;
+use rankfold_mpi::{Failed, output};
 
 const USAGE: &str = "usage: rankfold-mpirun [-n RANKS] [--check] [--zero-buffering] [--seed N | --seed order:LIST] [--explore] \
                      [--trace FILE] [--timeout SECONDS] [--label] program [its arguments]";
@@ -30,9 +30,12 @@ fn run(arguments: &Arguments) -> ExitCode {
         output::addresses(),
     ));
     let object = Object::new(&arguments.program, &arguments.rest);
-    let result = object.and_then(|object| run_object(arguments, object));
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
+    match object.and_then(|object| run_object(arguments, object)) {
+        Ok(Ok(())) => ExitCode::SUCCESS,
+        Ok(Err(failed)) => {
+            eprintln!("{failed}");
+            ExitCode::from(failed.code())
+        }
         Err(why) => {
             eprintln!("{why}");
             ExitCode::FAILURE
@@ -40,7 +43,8 @@ fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn run_object(arguments: &Arguments, mut object: Object) -> Result<(), String> {
+/// Runs the program; an error here is one of the launcher.
+fn run_object(arguments: &Arguments, mut object: Object) -> Result<Result<(), Failed>, String> {
     if arguments.label {
         output::label();
     }
@@ -72,10 +76,9 @@ fn run_object(arguments: &Arguments, mut object: Object) -> Result<(), String> {
         }
     };
     output::finish();
-    result.map_err(|failed| failed.to_string())?;
-    match rankfold_mpi::process::has_strayed() {
+    match rankfold_mpi::process::has_strayed() && result.is_ok() {
         true => Err("a thread that is no rank called MPI".into()),
-        false => Ok(()),
+        false => Ok(result),
     }
 }
 
@@ -84,6 +87,9 @@ fn main_of(copies: Copies) -> impl Fn() -> ExitCode + Send + Sync + 'static {
     move || {
         let _stack = rankfold_mpi::process::ForSignals::new();
         let code = copies.call_main(rankfold_mpi::process::rank());
-        u8::try_from(code).map_or(ExitCode::FAILURE, ExitCode::from)
+        match code as u8 {
+            0 if code != 0 => ExitCode::FAILURE,
+            code => ExitCode::from(code),
+        }
     }
 }

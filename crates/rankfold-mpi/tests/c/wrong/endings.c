@@ -66,6 +66,9 @@ static void end_by(const char *how) {
     if (strcmp(how, "_exit") == 0) _exit(0);
     if (strcmp(how, "_Exit") == 0) _Exit(0);
     if (strcmp(how, "quick_exit") == 0) quick_exit(4);
+    if (strcmp(how, "exit_300") == 0) exit(300);
+    if (strcmp(how, "mpi_abort") == 0) MPI_Abort(MPI_COMM_WORLD, 7);
+    if (strcmp(how, "mpi_abort_0") == 0) MPI_Abort(MPI_COMM_WORLD, 0);
     if (strcmp(how, "abort") == 0) abort();
     if (strcmp(how, "assert") == 0) assert(zero);
     if (strcmp(how, "raise") == 0) raise(SIGABRT);
@@ -85,6 +88,10 @@ int main(int argc, char **argv) {
         gather_without_one();
         MPI_Finalize();
         return 0;
+    }
+    if (strcmp(argv[1], "return") == 0) {
+        MPI_Finalize();
+        return rank == 1 ? 5 : 0;
     }
     if (rank == 1) end_by(argv[1]);
     while (forever && strcmp(argv[1], "compute") == 0) {}
