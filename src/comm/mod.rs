@@ -100,6 +100,7 @@ mod values;
 
 mod values_pairwise;
 
+mod dup_at_once;
 mod even_grid;
 mod exact;
 

@@ -44,7 +44,11 @@ impl Communicator {
     /// The communicator of some ranks, which make it together.
     pub(crate) fn new(comm: Comm, handle: usize, name: &str) -> rankfold::Result<Communicator> {
         let hidden = hidden::of(&comm)?;
-        Ok(Communicator {
+        Ok(Communicator::with(comm, hidden, handle, name))
+    }
+
+    fn with(comm: Comm, hidden: Comm, handle: usize, name: &str) -> Communicator {
+        Communicator {
             comm,
             hidden,
             exchanges: Cell::new(0),
@@ -53,7 +57,7 @@ impl Communicator {
             attributes: RefCell::default(),
             on_error: Cell::new(MPI_ERRORS_ARE_FATAL.addr()),
             topology: Topology::None,
-        })
+        }
     }
 
     /// A rank of it, as an argument names it.
@@ -87,20 +91,48 @@ pub(crate) fn keep(
     parent: &Communicator,
     topology: Topology,
 ) -> Out<MPI_Comm> {
-    let mut made = Communicator::new(comm, 0, "")?;
+    let made = Communicator::new(comm, 0, "")?;
+    Ok(keep_made(rank, made, parent, topology))
+}
+
+fn keep_made(
+    rank: &Rank,
+    mut made: Communicator,
+    parent: &Communicator,
+    topology: Topology,
+) -> MPI_Comm {
     made.on_error = Cell::new(parent.on_error.get());
     made.topology = topology;
     let made = Rc::new(made);
     let number = rank.comms.borrow_mut().add(made.clone());
     made.handle.set(number);
-    Ok(handle(number))
+    handle(number)
 }
 
 pub(crate) fn dup(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out<MPI_Comm> {
     let parent = rank.comm(of)?;
     let made = keep(rank, parent.comm.dup()?, &parent, parent.topology.clone())?;
+    copy_attributes(rank, caller, &parent, made)
+}
+
+/// `MPI_Comm_idup`: waits for no other rank.
+pub(crate) fn dup_at_once(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out<MPI_Comm> {
+    let parent = rank.comm(of)?;
+    let comm = parent.comm.dup_at_once()?;
+    let hidden = hidden::at_once(&comm)?;
+    let made = Communicator::with(comm, hidden, 0, "");
+    let made = keep_made(rank, made, &parent, parent.topology.clone());
+    copy_attributes(rank, caller, &parent, made)
+}
+
+fn copy_attributes(
+    rank: &Rank,
+    caller: &Caller,
+    parent: &Communicator,
+    made: MPI_Comm,
+) -> Out<MPI_Comm> {
     let child = rank.comm(made)?;
-    let copied = attribute::copy_all(caller, &*parent, &*child);
+    let copied = attribute::copy_all(caller, parent, &*child);
     match copied {
         Ok(()) => Ok(made),
         Err(error) => {

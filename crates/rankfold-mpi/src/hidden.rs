@@ -8,6 +8,11 @@ pub(crate) fn of(comm: &Comm) -> Result<Comm> {
     comm.dup()
 }
 
+/// The same without waiting for the others.
+pub(crate) fn at_once(comm: &Comm) -> Result<Comm> {
+    comm.dup_at_once()
+}
+
 /// Whether a message was sent on one of these, by this library.
 pub(crate) fn has(lost: &Lost) -> bool {
     let here = concat!(" at ", file!(), ":");

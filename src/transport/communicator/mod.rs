@@ -2,6 +2,7 @@
 
 pub(crate) mod call;
 pub(crate) mod call_log;
+pub(crate) mod duplicates;
 pub(crate) mod exposure;
 pub(crate) mod gate;
 pub(crate) mod members;

@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use crate::Rank;
 use crate::error::Cause;
 use crate::transport::communicator::call::Verdict;
+use crate::transport::communicator::duplicates::Duplicates;
 use crate::transport::communicator::gate::Gate;
 use crate::transport::communicator::members::Members;
 use crate::transport::communicator::shrink::Shrinking;
@@ -53,6 +54,7 @@ pub(crate) struct CommShared {
     pub revoked: OnceLock<Cause>,
     pub shrinking: Shrinking<CommShared>,
     pub subsets: Subsets<CommShared>,
+    pub duplicates: Duplicates<CommShared>,
     /// Facts that the layers above have computed about the members, once for all of them.
     pub levels: OnceLock<Box<dyn Any + Send + Sync>>,
 }
@@ -104,6 +106,7 @@ impl CommShared {
             revoked: OnceLock::new(),
             shrinking: Shrinking::new(),
             subsets: Subsets::new(),
+            duplicates: Duplicates::new(),
             levels: OnceLock::new(),
         })
     }
