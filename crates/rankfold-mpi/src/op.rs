@@ -306,16 +306,20 @@ macro_rules! complex {
     }};
 }
 
-/// A value and the rank or place that it comes from.
+/// A value and the rank or place that it comes from, an `int` unless it is named.
 macro_rules! located {
-    ($op:expr, $ty:ty, $value:expr) => {{
-        const VALUE: usize = $value;
-        const SIZE: usize = VALUE + 4;
+    ($op:expr, $ty:ty) => {
+        located!($op, $ty, i32)
+    };
+    ($op:expr, $ty:ty, $place:ty) => {{
+        const VALUE: usize = size_of::<$ty>();
+        const SIZE: usize = VALUE + size_of::<$place>();
         fn pick(a: [u8; SIZE], b: [u8; SIZE], before: fn(&$ty, &$ty) -> bool) -> [u8; SIZE] {
             let value =
                 |of: &[u8]| <$ty>::from_ne_bytes(of[..VALUE].try_into().expect("its first part"));
-            let place =
-                |of: &[u8]| i32::from_ne_bytes(of[VALUE..].try_into().expect("its second part"));
+            let place = |of: &[u8]| {
+                <$place>::from_ne_bytes(of[VALUE..].try_into().expect("its second part"))
+            };
             let (x, y) = (value(&a), value(&b));
             let first = before(&x, &y) || (!before(&y, &x) && place(&a) <= place(&b));
             if first { a } else { b }
@@ -352,8 +356,14 @@ fn kernel(op: MPI_Op, runs: &[(Basic, u64)]) -> Option<Kernel> {
                 2,
             ),
         ] if [MPI_MINLOC, MPI_MAXLOC].contains(&op) => {
-            located!(op, i32, 4)
+            located!(op, i32)
         }
+        [(Basic { holds: Float, size }, 2)] if [MPI_MINLOC, MPI_MAXLOC].contains(&op) => match size
+        {
+            4 => located!(op, f32, f32),
+            8 => located!(op, f64, f64),
+            _ => None,
+        },
         [(basic, _)] => kernel_of(op, basic),
         [
             (value, 1),
@@ -365,11 +375,11 @@ fn kernel(op: MPI_Op, runs: &[(Basic, u64)]) -> Option<Kernel> {
                 1,
             ),
         ] => match (value.holds, value.size) {
-            (Float, 4) => located!(op, f32, 4),
-            (Float, 8) => located!(op, f64, 8),
+            (Float, 4) => located!(op, f32),
+            (Float, 8) => located!(op, f64),
             (Float, 16) => crate::extended::located(op),
-            (Signed, 8) => located!(op, i64, 8),
-            (Signed, 2) => located!(op, i16, 2),
+            (Signed, 8) => located!(op, i64),
+            (Signed, 2) => located!(op, i16),
             _ => None,
         },
         _ => None,
@@ -392,8 +402,13 @@ fn kernel_of(op: MPI_Op, Basic { holds, size }: &Basic) -> Option<Kernel> {
         (Float, 8) => float!(op, f64),
         (Float, 16) => crate::extended::kernel(op),
         (Complex, 8) => complex!(op, f32, 8),
-        (Complex, _) => complex!(op, f64, 16),
-        (Logical, _) if [MPI_LAND, MPI_LOR, MPI_LXOR].contains(&op) => integer!(op, u8),
+        (Complex, 16) => complex!(op, f64, 16),
+        (Complex, _) => crate::extended::complex(op),
+        (Logical, _) if ![MPI_LAND, MPI_LOR, MPI_LXOR].contains(&op) => None,
+        (Logical, 1) => integer!(op, u8),
+        (Logical, 2) => integer!(op, u16),
+        (Logical, 4) => integer!(op, u32),
+        (Logical, _) => integer!(op, u64),
         (Byte, _) if [MPI_BAND, MPI_BOR, MPI_BXOR].contains(&op) => integer!(op, u8),
         _ => None,
     }

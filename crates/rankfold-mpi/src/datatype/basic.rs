@@ -41,8 +41,12 @@ impl fmt::Display for Basic {
             (Holds::Float, 8) => "MPI_DOUBLE",
             (Holds::Float, _) => "MPI_LONG_DOUBLE",
             (Holds::Complex, 8) => "MPI_C_FLOAT_COMPLEX",
-            (Holds::Complex, _) => "MPI_C_DOUBLE_COMPLEX",
-            (Holds::Logical, _) => "MPI_C_BOOL",
+            (Holds::Complex, 16) => "MPI_C_DOUBLE_COMPLEX",
+            (Holds::Complex, _) => "MPI_C_LONG_DOUBLE_COMPLEX",
+            (Holds::Logical, 1) => "MPI_C_BOOL",
+            (Holds::Logical, 2) => "MPI_LOGICAL2",
+            (Holds::Logical, 4) => "MPI_LOGICAL",
+            (Holds::Logical, _) => "MPI_LOGICAL8",
             (Holds::Character, 1) => "MPI_CHAR",
             (Holds::Character, _) => "MPI_WCHAR",
             (Holds::Byte, _) => "MPI_BYTE",
@@ -67,12 +71,15 @@ pub(crate) fn predefined() -> Vec<(&'static str, usize, Vec<Basic>)> {
         MPI_UNSIGNED_SHORT: Unsigned 2; MPI_UNSIGNED: Unsigned 4; MPI_UNSIGNED_LONG: Unsigned 8;
         MPI_UNSIGNED_LONG_LONG: Unsigned 8;
         MPI_FLOAT: Float 4; MPI_C_FLOAT_COMPLEX: Complex 8; MPI_DOUBLE: Float 8; MPI_C_DOUBLE_COMPLEX: Complex 16;
-        MPI_LONG_DOUBLE: Float 16;
+        MPI_LONG_DOUBLE: Float 16; MPI_C_LONG_DOUBLE_COMPLEX: Complex 32; MPI_CXX_LONG_DOUBLE_COMPLEX: Complex 32;
         MPI_FLOAT_INT: Float 4, Signed 4; MPI_DOUBLE_INT: Float 8, Signed 4; MPI_LONG_INT: Signed 8, Signed 4;
         MPI_2INT: Signed 4, Signed 4; MPI_SHORT_INT: Signed 2, Signed 4; MPI_LONG_DOUBLE_INT: Float 16, Signed 4;
         MPI_CXX_FLOAT_COMPLEX: Complex 8; MPI_CXX_DOUBLE_COMPLEX: Complex 16; MPI_CXX_BOOL: Logical 1;
         MPI_INTEGER: Signed 4; MPI_REAL: Float 4; MPI_DOUBLE_PRECISION: Float 8; MPI_COMPLEX: Complex 8;
         MPI_DOUBLE_COMPLEX: Complex 16; MPI_CHARACTER: Character 1; MPI_2INTEGER: Signed 4, Signed 4;
+        MPI_2REAL: Float 4, Float 4; MPI_2DOUBLE_PRECISION: Float 8, Float 8;
+        MPI_LOGICAL: Logical 4; MPI_LOGICAL1: Logical 1; MPI_LOGICAL2: Logical 2; MPI_LOGICAL4: Logical 4;
+        MPI_LOGICAL8: Logical 8;
         MPI_INTEGER1: Signed 1; MPI_INTEGER2: Signed 2; MPI_INTEGER4: Signed 4; MPI_INTEGER8: Signed 8;
         MPI_REAL4: Float 4; MPI_REAL8: Float 8; MPI_COMPLEX8: Complex 8; MPI_COMPLEX16: Complex 16;
         MPI_C_BOOL: Logical 1; MPI_WCHAR: Character 4;
