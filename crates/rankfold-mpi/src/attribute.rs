@@ -239,15 +239,18 @@ pub(crate) fn delete<H: Holder>(caller: &Caller, on: &H, key: c_int) -> Out {
 }
 
 fn delete_one<H: Holder>(caller: &Caller, on: &H, key: c_int) -> Out {
-    let at = position(&on.attributes().borrow(), key);
-    let Some((_, value)) = at.map(|at| on.attributes().borrow_mut().remove(at)) else {
+    let Some(at) = position(&on.attributes().borrow(), key) else {
         return Ok(());
     };
+    let (_, value) = on.attributes().borrow_mut().remove(at);
     let Functions { delete, state, .. } = functions(H::OF, key)?;
     let handle = without_provenance_mut(on.number());
     let code = caller.delete_attribute(delete, handle, key, value, state);
     if code != MPI_SUCCESS {
-        on.attributes().borrow_mut().push((key, value));
+        // It stays where it was, unless the function has changed others.
+        let mut values = on.attributes().borrow_mut();
+        let at = at.min(values.len());
+        values.insert(at, (key, value));
     }
     require(code == MPI_SUCCESS, code, || {
         "the function that deletes the attribute returned an error".into()
