@@ -45,6 +45,10 @@ fn write_some(caller: &Caller, to: *mut c_int, room: c_int, all: &[c_int]) -> Ou
 fn weights(caller: &Caller, at: *const c_int, number: c_int) -> Out<Option<Vec<c_int>>> {
     match at.cast_mut() {
         MPI_UNWEIGHTED => Ok(None),
+        MPI_WEIGHTS_EMPTY if number > 0 => Err(failure(
+            MPI_ERR_ARG,
+            format!("the weights of {number} edges are MPI_WEIGHTS_EMPTY, which is for none"),
+        )),
         MPI_WEIGHTS_EMPTY => Ok(Some(Vec::new())),
         _ => array(caller, at, number).map(Some),
     }
@@ -81,6 +85,9 @@ super::calls! {
     fn MPI_Cart_coords(comm: MPI_Comm, number: c_int, maxdims: c_int, coords: *mut c_int) on comm |rank, caller| {
         let on = rank.comm(comm)?;
         let grid = topology::grid_of(&on)?;
+        require(maxdims >= grid.dims.len() as c_int, MPI_ERR_DIMS, || {
+            format!("there is room for {maxdims} coordinates, and the grid has {} dimensions", grid.dims.len())
+        })?;
         write_some(caller, coords, maxdims, &grid.coords(on.peer(number, "the rank")?))
     }
     fn MPI_Cart_shift(comm: MPI_Comm, direction: c_int, disp: c_int, rank_source: *mut c_int, rank_dest: *mut c_int) on comm |rank, caller| {
