@@ -54,11 +54,11 @@ pub(crate) fn enter(
             rank.enters(name);
             run(&rank, name, |rank| {
                 if rank.has_freed() {
-                    crate::request::sweep_freed(rank, caller)?;
+                    crate::detached::sweep_freed(rank, caller)?;
                 }
                 body(rank)?;
                 if rank.has_freed() {
-                    crate::request::sweep_freed(rank, caller)?;
+                    crate::detached::sweep_freed(rank, caller)?;
                 }
                 Ok(())
             })
@@ -249,12 +249,12 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         return stray(NAME);
     };
     if !rank.initialised.get() || rank.finalised.get() {
-        let error = out_of_phase(&rank);
-        eprintln!("{NAME}: {error}");
+        let (me, error) = (rank.me(), out_of_phase(&rank));
+        eprintln!("rank {me}: {}", stopped(NAME, None, error.clone()));
         return error.class;
     }
     // It makes no call of the engine: the last call that a report can mean is the one before.
-    let freed = crate::request::sweep_freed(&rank, caller);
+    let freed = crate::detached::sweep_freed(&rank, caller);
     let deleted = freed.and(crate::attribute::delete_all(caller, &*rank.alone));
     crate::window::close_all(&rank);
     rank.finalised.set(true);

@@ -133,10 +133,12 @@ pub(crate) fn gather(
         (false, None) => Move::Exchange {
             to: vec![(root, 0, block)],
             from: Vec::new(),
+            root: Some(root),
         },
         (false, Some(_)) => Move::Exchange {
             to: vec![(root, 0, block)],
             from: (0..size).map(|rank| (rank, 0)).collect(),
+            root: Some(root),
         },
     };
     let then = match recv {
@@ -198,6 +200,7 @@ pub(crate) fn scatter(
         _ => Move::Exchange {
             to: numbered(blocks.unwrap_or_default()),
             from: vec![(root, 0)],
+            root: Some(root),
         },
     };
     let then = move |caller: &Caller, arrived: Arrived| match recv {
@@ -229,6 +232,7 @@ pub(crate) fn all_gather(
     let movement = match name == "MPI_Allgather" {
         true => Move::AllGather { block },
         false => Move::Exchange {
+            root: None,
             to: ranks.iter().map(|rank| (*rank, 0, block.clone())).collect(),
             from: ranks.iter().map(|rank| (*rank, 0)).collect(),
         },
@@ -270,6 +274,7 @@ pub(crate) fn all_to_all(
                 block_of(*at, &mut block).map(|()| (*at, 0, block))
             });
             Move::Exchange {
+                root: None,
                 to: to.collect::<Out<_>>()?,
                 from: ranks.iter().map(|rank| (*rank, 0)).collect(),
             }
@@ -334,7 +339,11 @@ fn exchange_each(
         })
     };
     Ok(Plan {
-        movement: Move::Exchange { to, from },
+        movement: Move::Exchange {
+            to,
+            from,
+            root: None,
+        },
         then: Box::new(then),
     })
 }

@@ -9,6 +9,7 @@ use rankfold::ErrorKind;
 
 use crate::abi::*;
 use crate::handle::Bad;
+use crate::stat::Stat;
 
 /// A failed call. It is as short as a pointer, so that a call that succeeds returns in a register.
 #[derive(Clone, Debug)]
@@ -19,6 +20,17 @@ pub(crate) struct Failure(Box<Reason>);
 pub(crate) struct Reason {
     pub class: c_int,
     pub text: String,
+    /// What is known of the message that it failed on.
+    pub stat: Option<Stat>,
+    /// The collective that it waited for.
+    pub waited_for: Option<Collective>,
+}
+
+/// A collective call: its name, and its root if it has one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Collective {
+    pub call: &'static str,
+    pub root: Option<usize>,
 }
 
 impl Deref for Failure {
@@ -43,7 +55,26 @@ impl fmt::Display for Failure {
 #[cold]
 pub(crate) fn failure(class: c_int, text: impl Into<String>) -> Failure {
     let text = text.into();
-    Failure(Box::new(Reason { class, text }))
+    Failure(Box::new(Reason {
+        class,
+        text,
+        stat: None,
+        waited_for: None,
+    }))
+}
+
+impl Failure {
+    /// The same, in a wait for a collective.
+    pub(crate) fn waiting_for(mut self, collective: Option<Collective>) -> Failure {
+        self.0.waited_for = collective;
+        self
+    }
+
+    /// The same, for a message that came and could not be received as it was.
+    pub(crate) fn on_message(mut self, stat: Stat) -> Failure {
+        self.0.stat = Some(stat);
+        self
+    }
 }
 
 /// Fails unless `holds`.

@@ -21,6 +21,7 @@ mod callback;
 mod collective;
 mod comm;
 mod datatype;
+mod detached;
 mod error;
 mod explore;
 pub mod exports;
@@ -49,6 +50,8 @@ mod report;
 mod request;
 mod session;
 mod settings;
+mod stat;
+mod status;
 mod topology;
 mod trace;
 #[cfg(feature = "exports")]

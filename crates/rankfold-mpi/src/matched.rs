@@ -8,8 +8,9 @@ use crate::datatype::pack::Buffer;
 use crate::datatype::signature::Signature;
 use crate::error::{Out, bad, failure};
 use crate::memory::{Byte, Caller};
-use crate::p2p::{From, Stat, decode, signature};
+use crate::p2p::{From, decode, signature};
 use crate::rank::Rank;
+use crate::stat::Stat;
 
 /// A message that a matched probe has taken.
 pub(crate) struct Reserved {
@@ -64,6 +65,6 @@ pub(crate) fn matched_recv(
     let number = message.addr();
     let reserved = rank.messages.borrow_mut().remove(number);
     let reserved = reserved.map_err(|why| bad(MPI_ERR_REQUEST, "message", number, why))?;
-    decode(caller, reserved.sent, &reserved.message, into)?;
-    Ok(reserved.stat)
+    let told = (reserved.sent, reserved.stat);
+    decode(caller, told, &reserved.message, into)
 }

@@ -13,6 +13,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_char};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::{ptr, slice};
 
@@ -37,6 +38,22 @@ pub(crate) fn append(bytes: &[u8], to: &mut Vec<Byte>) {
 pub(crate) fn put(bytes: &[u8], to: &mut [Byte]) {
     for (to, byte) in to.iter_mut().zip(bytes) {
         *to = Byte(MaybeUninit::new(*byte));
+    }
+}
+
+/// A part of a status, by its distance from the beginning.
+#[derive(Clone, Copy)]
+pub(crate) struct StatusPart<T> {
+    offset: usize,
+    _holds: PhantomData<T>,
+}
+
+impl<T> StatusPart<T> {
+    pub(crate) const fn at(offset: usize) -> StatusPart<T> {
+        StatusPart {
+            offset,
+            _holds: PhantomData,
+        }
     }
 }
 
@@ -89,6 +106,33 @@ impl Caller {
                 (&raw mut (*to).MPI_internal).write_unaligned(told.MPI_internal);
             }
         }
+    }
+
+    /// Writes a part of a status.
+    pub(crate) fn write_part<T>(
+        &self,
+        status: *mut MPI_Status,
+        part: StatusPart<T>,
+        value: T,
+    ) -> Out {
+        match status.is_null() {
+            true => self.write(status.cast(), value),
+            false => self.write(status.wrapping_byte_add(part.offset).cast(), value),
+        }
+    }
+
+    /// Reads a part of a status.
+    pub(crate) fn part<T: Copy>(&self, status: *const MPI_Status, part: StatusPart<T>) -> Out<T> {
+        match status.is_null() {
+            true => self.read(status.cast()),
+            false => self.read(status.wrapping_byte_add(part.offset).cast()),
+        }
+    }
+
+    /// Copies a status, of which some parts may be unset.
+    pub(crate) fn copy_status(&self, from: *const MPI_Status, to: *mut MPI_Status) -> Out {
+        type Unset = MaybeUninit<MPI_Status>;
+        self.write(to.cast::<Unset>(), self.read(from.cast::<Unset>())?)
     }
 
     /// Writes one of several results.

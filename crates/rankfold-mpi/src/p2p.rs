@@ -16,78 +16,7 @@ use crate::error::{Failure, Out, failure, require};
 use crate::memory::{Byte, Caller};
 use crate::rank::Rank;
 use crate::request::{Finish, Pending, RequestPart};
-
-/// What is told of a message that came.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stat {
-    pub source: c_int,
-    pub tag: c_int,
-    pub bytes: usize,
-    pub cancelled: bool,
-}
-
-impl Stat {
-    /// What a request gives that does not receive.
-    pub(crate) const EMPTY: Stat = Stat {
-        source: MPI_ANY_SOURCE,
-        tag: MPI_ANY_TAG,
-        bytes: 0,
-        cancelled: false,
-    };
-    pub(crate) const CANCELLED: Stat = Stat {
-        cancelled: true,
-        ..Stat::EMPTY
-    };
-    /// What a receive from `MPI_PROC_NULL` gives.
-    pub(crate) const NO_PROC: Stat = Stat {
-        source: MPI_PROC_NULL,
-        ..Stat::EMPTY
-    };
-
-    #[inline]
-    pub(crate) fn of(status: &Status) -> Stat {
-        Stat {
-            source: status.source as c_int,
-            tag: status.tag as c_int,
-            bytes: status.count,
-            cancelled: false,
-        }
-    }
-
-    #[inline]
-    pub(crate) fn status(&self, error: c_int) -> MPI_Status {
-        let bytes = self.bytes as u64;
-        MPI_Status {
-            MPI_SOURCE: self.source,
-            MPI_TAG: self.tag,
-            MPI_ERROR: error,
-            MPI_internal: [
-                bytes as u32 as c_int,
-                (bytes >> 32) as c_int,
-                self.cancelled.into(),
-                0,
-                0,
-            ],
-        }
-    }
-}
-
-/// The number of bytes in a status.
-pub(crate) fn bytes_of(status: &MPI_Status) -> usize {
-    let [low, high, ..] = status.MPI_internal;
-    (u64::from(low as u32) | u64::from(high as u32) << 32) as usize
-}
-
-/// Changes the number of bytes in a status.
-pub(crate) fn set_bytes(status: &mut MPI_Status, bytes: usize) {
-    let bytes = bytes as u64;
-    status.MPI_internal[0] = bytes as u32 as c_int;
-    status.MPI_internal[1] = (bytes >> 32) as c_int;
-}
-
-pub(crate) fn is_cancelled(status: &MPI_Status) -> bool {
-    status.MPI_internal[2] != 0
-}
+use crate::stat::Stat;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -182,26 +111,49 @@ fn unusual_buffer(at: *mut c_void, number: c_int, of: &Datatype) -> Out<Buffer<'
     })
 }
 
-/// Fills a buffer from a message, if that fits and has the same signature.
-pub(crate) fn decode(caller: &Caller, sent: Signature, message: &[Byte], into: &Buffer<'_>) -> Out {
-    if message.len() > into.bytes() {
-        into.unpack(caller, &message[..into.bytes()])?;
-        return Err(failure(
-            MPI_ERR_TRUNCATE,
-            truncated(sent, message.len(), into),
-        ));
+/// Fills a buffer from a message, if that fits and has the same signature. A failure tells of the message; of one that is
+/// truncated, how much was received.
+pub(crate) fn decode(
+    caller: &Caller,
+    (sent, stat): (Signature, Stat),
+    message: &[Byte],
+    into: &Buffer<'_>,
+) -> Out<Stat> {
+    let room = into.bytes();
+    if message.len() > room {
+        into.unpack(caller, &message[..room])?;
+        let text = truncated(sent, message.len(), into);
+        let received = Stat {
+            bytes: room,
+            ..stat
+        };
+        return Err(failure(MPI_ERR_TRUNCATE, text).on_message(received));
     }
-    compare(sent, message.len(), into)?;
-    into.unpack(caller, message)
+    compare(sent, stat, into)?;
+    into.unpack(caller, message)?;
+    Ok(stat)
 }
 
 /// Compares the signature of a message with that of the buffer it is received into.
 #[inline]
-fn compare(sent: Signature, bytes: usize, into: &Buffer<'_>) -> Out {
-    require(sent.matches(into.of.signature, bytes), MPI_ERR_TYPE, || {
-        let (sent, wanted) = (sent.names(), into.of.signature.names());
-        format!("the message holds {sent}, and is received as {wanted}")
-    })
+fn compare(sent: Signature, stat: Stat, into: &Buffer<'_>) -> Out {
+    match sent.matches(into.of.signature, stat.bytes) {
+        true => Ok(()),
+        false => Err(other_signature(sent, stat, into)),
+    }
+}
+
+#[cold]
+fn other_signature(sent: Signature, stat: Stat, into: &Buffer<'_>) -> Failure {
+    let (sent, wanted) = (sent.names(), into.of.signature.names());
+    let text = format!("the message holds {sent}, and is received as {wanted}");
+    failure(MPI_ERR_TYPE, text).on_message(stat)
+}
+
+/// What is told of a message, and its signature.
+#[inline]
+fn told(status: &Status) -> (Signature, Stat) {
+    (signature(status), Stat::of(status))
 }
 
 /// The signature of a message.
@@ -261,35 +213,38 @@ fn send_packed(
         match mode {
             Mode::Standard | Mode::Ready => comm.send(peer, tag, message)?,
             Mode::Synchronous => comm.ssend(peer, tag, message)?,
-            Mode::Buffered => {
-                check_room(rank, message.len())?;
-                let sent = comm
-                    .isend(peer, tag, message.clone())?
-                    .map(|_| RequestPart::Sent);
-                rank.detached.borrow_mut().push(sent);
-                crate::request::sweep_detached(rank);
-            }
+            Mode::Buffered => send_buffered(rank, message.clone(), (peer, tag), comm)?,
         }
         Ok(())
     })
 }
 
-/// Whether the buffer of `MPI_Buffer_attach` holds a message.
-fn check_room(rank: &Rank, message: usize) -> Out {
-    let needed = message + MPI_BSEND_OVERHEAD as usize;
-    match rank.buffer.get() {
-        None => Err(failure(
-            MPI_ERR_BUFFER,
-            "no buffer was attached by MPI_Buffer_attach",
-        )),
-        Some((_, room)) if room < needed => Err(failure(
-            MPI_ERR_BUFFER,
-            format!(
-                "the attached buffer has {room} bytes, and the message needs {needed}, with MPI_BSEND_OVERHEAD"
-            ),
-        )),
-        Some(_) => Ok(()),
-    }
+/// Sends a message from the buffer of `MPI_Buffer_attach`, where it has its place until it has left.
+fn send_buffered(rank: &Rank, message: Vec<Byte>, (peer, tag): (usize, u32), comm: &Comm) -> Out {
+    let needed = message.len() + MPI_BSEND_OVERHEAD as usize;
+    check_room(rank, needed)?;
+    let sent = comm.isend(peer, tag, message)?.map(|_| RequestPart::Sent);
+    rank.buffered.borrow_mut().push((sent, needed));
+    crate::detached::sweep_buffered(rank);
+    Ok(())
+}
+
+/// Whether the buffer holds a message beside those that have not left it.
+fn check_room(rank: &Rank, needed: usize) -> Out {
+    let Some((_, room)) = rank.buffer.get() else {
+        let none = "no buffer was attached by MPI_Buffer_attach";
+        return Err(failure(MPI_ERR_BUFFER, none));
+    };
+    let used = crate::detached::sweep_buffered(rank);
+    require(needed <= room.saturating_sub(used), MPI_ERR_BUFFER, || {
+        let others = match used {
+            0 => String::new(),
+            _ => format!(", of which {used} hold messages that have not been received"),
+        };
+        format!(
+            "the attached buffer has {room} bytes{others}, and the message needs {needed}, with MPI_BSEND_OVERHEAD"
+        )
+    })
 }
 
 pub(crate) fn isend(
@@ -309,9 +264,7 @@ pub(crate) fn isend(
     let request = match mode {
         Mode::Synchronous => marked.issend(peer, tag, message)?,
         Mode::Buffered => {
-            check_room(rank, message.len())?;
-            let sent = marked.isend(peer, tag, message)?.map(|_| RequestPart::Sent);
-            rank.detached.borrow_mut().push(sent);
+            send_buffered(rank, message, (peer, tag), &marked)?;
             return Ok(Pending::done(Stat::EMPTY).sending());
         }
         Mode::Standard | Mode::Ready => marked.isend(peer, tag, message)?,
@@ -346,8 +299,9 @@ pub(crate) fn recv(
     })?;
     match received {
         Ok(status) => {
-            compare(signature(&status), status.count, into)?;
-            Ok(Stat::of(&status))
+            let (sent, stat) = told(&status);
+            compare(sent, stat, into)?;
+            Ok(stat)
         }
         Err(error) => recv_again(error, caller, into, (source, tag), comm),
     }
@@ -372,10 +326,7 @@ fn recv_packed(
             message.resize(room, Byte::ZERO);
         }
         match comm.comm.recv_into(source, tag, &mut message[..room]) {
-            Ok(status) => {
-                decode(caller, signature(&status), &message[..status.count], into)?;
-                Ok(Stat::of(&status))
-            }
+            Ok(status) => decode(caller, told(&status), &message[..status.count], into),
             Err(error) => recv_again(error, caller, into, (source, tag), comm),
         }
     })
@@ -404,8 +355,7 @@ fn recv_any_length(
     comm: &Communicator,
 ) -> Out<Stat> {
     let (message, status) = comm.comm.recv::<Byte>(source, tag)?;
-    decode(caller, signature(&status), &message, into)?;
-    Ok(Stat::of(&status))
+    decode(caller, told(&status), &message, into)
 }
 
 /// What fills a buffer when its message has come.
@@ -414,8 +364,7 @@ fn into_buffer(at: *mut u8, count: usize, of: Type) -> Finish {
         let into = Buffer { at, count, of: &of };
         match parts.first() {
             Some(RequestPart::Received(message, status)) => {
-                decode(caller, signature(status), message, &into)?;
-                Ok(Stat::of(status))
+                decode(caller, told(status), message, &into)
             }
             _ => Ok(Stat::EMPTY),
         }

@@ -5,18 +5,19 @@
 
 use std::rc::Rc;
 
-use rankfold::{Request, Source, Tag};
+use rankfold::Request;
 
 use crate::abi::*;
 use crate::comm::Communicator;
 use crate::datatype::pack::Buffer;
 use crate::datatype::signature::Signature;
-use crate::error::{Out, failure, require};
+use crate::error::{Collective, Out, failure, require};
+use crate::hidden;
 use crate::memory::{Byte, Caller, known};
 use crate::op;
-use crate::p2p::Stat;
 use crate::rank::Rank;
 use crate::request::{Pending, RequestPart};
+use crate::stat::Stat;
 
 /// The length of the head of a block.
 pub(crate) const HEAD: usize = 8;
@@ -163,7 +164,20 @@ pub(crate) enum Move {
     Exchange {
         to: Vec<Outgoing>,
         from: Vec<(usize, u32)>,
+        root: Option<usize>,
     },
+}
+
+impl Move {
+    fn root(&self) -> Option<usize> {
+        match self {
+            Move::Broadcast { root, .. }
+            | Move::Gather { root, .. }
+            | Move::Scatter { root, .. } => Some(*root),
+            Move::Exchange { root, .. } => *root,
+            Move::Barrier | Move::AllGather { .. } | Move::AllToAll { .. } => None,
+        }
+    }
 }
 
 /// What has come: the blocks of equal length of all ranks, or the messages of an exchange.
@@ -233,15 +247,18 @@ pub(crate) fn execute(rank: &Rank, caller: &Caller, comm: &Communicator, plan: P
         }
         movement @ Move::Exchange { .. } => {
             let plan = Plan { movement, then };
-            return start(rank, comm, plan)?.wait(rank, caller).map(drop);
+            let started = start(rank.call.get(), comm, plan)?;
+            return started.wait(rank, caller).map(drop);
         }
     };
     then(caller, arrived)
 }
 
-/// Starts a call.
-pub(crate) fn start(_rank: &Rank, comm: &Communicator, plan: Plan) -> Out<Pending> {
+/// Starts a call of this name.
+pub(crate) fn start(name: &'static str, comm: &Communicator, plan: Plan) -> Out<Pending> {
     let Plan { movement, then } = plan;
+    let root = movement.root();
+    let collective = Collective { call: name, root };
     let (engine, size) = (&comm.comm, comm.comm.size());
     let (request, ranks) = match movement {
         Move::Barrier => (
@@ -264,7 +281,10 @@ pub(crate) fn start(_rank: &Rank, comm: &Communicator, plan: Plan) -> Out<Pendin
         }
         Move::AllGather { block } => (engine.iall_gather(block)?.map(RequestPart::Moved), size),
         Move::AllToAll { all } => (engine.iall_to_all(all)?.map(RequestPart::Moved), size),
-        Move::Exchange { to, from } => return exchange(comm, to, from, then),
+        Move::Exchange { to, from, .. } => {
+            let pending = exchange(comm, to, from, then)?;
+            return Ok(pending.of_collective(collective));
+        }
     };
     let finish = move |_: &Rank, caller: &Caller, parts: Vec<RequestPart>| {
         let moved = parts.into_iter().next();
@@ -275,7 +295,7 @@ pub(crate) fn start(_rank: &Rank, comm: &Communicator, plan: Plan) -> Out<Pendin
     };
     Ok(Pending::new(vec![request], Box::new(finish))
         .on(comm)
-        .collective())
+        .of_collective(collective))
 }
 
 /// Messages between the hidden communicators: all are sent, and all receives are posted, at once.
@@ -293,14 +313,12 @@ fn exchange(
     let mut parts: Vec<Request<'static, RequestPart>> = Vec::with_capacity(to.len() + from.len());
     let number = from.len();
     for (rank, slot) in from {
-        let tag = Tag::Is(call * NUMBERS + slot % NUMBERS);
-        let coming = comm.hidden.irecv::<Byte>(Source::Rank(rank), tag)?;
+        let coming = hidden::irecv(&comm.hidden, rank, call * NUMBERS + slot % NUMBERS)?;
         parts.push(coming.map(|(message, _)| RequestPart::Moved(message)));
     }
     for (rank, slot, block) in to {
-        let sent = comm
-            .hidden
-            .isend(rank, call * NUMBERS + slot % NUMBERS, block)?;
+        let tag = call * NUMBERS + slot % NUMBERS;
+        let sent = hidden::isend(&comm.hidden, rank, tag, block)?;
         parts.push(sent.map(|_| RequestPart::Sent));
     }
     let finish = move |_: &Rank, caller: &Caller, parts: Vec<RequestPart>| {
@@ -310,7 +328,7 @@ fn exchange(
         });
         then(caller, Arrived::Messages(come.collect())).map(|()| Stat::EMPTY)
     };
-    Ok(Pending::new(parts, Box::new(finish)).on(comm).collective())
+    Ok(Pending::new(parts, Box::new(finish)).on(comm))
 }
 
 /// Makes the plan of a call whose arguments were checked: again for each start of a persistent one.

@@ -68,7 +68,9 @@ pub(crate) struct Rank {
     pub buffer: Cell<Option<(*mut u8, usize)>>,
     /// The communicator of a request that failed in the call in progress; 0 if none did.
     pub blamed: Cell<usize>,
-    /// Buffered sends that have found no room yet, and requests that were freed.
+    /// Messages in that buffer, with their lengths.
+    pub buffered: RefCell<Vec<(Request<'static, crate::request::RequestPart>, usize)>>,
+    /// Sends that go on without a request, since it was freed, or without their buffer.
     pub detached: RefCell<Vec<Request<'static, crate::request::RequestPart>>>,
     /// Receives and collectives that were freed before they were over.
     pub freed: RefCell<Vec<Pending>>,
@@ -129,6 +131,7 @@ impl Rank {
             infos: RefCell::new(Table::new(Kind::Info)),
             buffer: Cell::new(None),
             blamed: Cell::new(0),
+            buffered: RefCell::default(),
             detached: RefCell::default(),
             freed: RefCell::default(),
             scratch: Cell::default(),

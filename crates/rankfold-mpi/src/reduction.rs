@@ -145,6 +145,7 @@ pub(crate) fn reduce_scatter(
             all: to.into_iter().flat_map(|(_, _, block)| block).collect(),
         },
         false => Move::Exchange {
+            root: None,
             to,
             from: (0..size).map(|rank| (rank, 0)).collect(),
         },

@@ -7,7 +7,7 @@ use rankfold::error::{Deadlock, Mismatch, Stuck};
 use rankfold::testing::ReceiveChoice;
 use rankfold::{Lost, Outcome, Report};
 
-use crate::error::Failure;
+use crate::error::{Collective, Failure};
 use crate::{hidden, plan};
 
 /// Where and why a call ended its rank.
@@ -48,7 +48,11 @@ impl Known<'_> {
             .stops
             .get(&rank)
             .map_or(self.calls[rank], |stop| stop.call);
-        let arguments = arguments(engine);
+        let waited_for = self.stops.get(&rank).and_then(|it| it.failure.waited_for);
+        let arguments = match waited_for {
+            Some(collective) => of_collective(name, collective),
+            None => arguments(engine),
+        };
         // A collective that is made of messages: their ranks and tags are not the program's.
         let is_exchange = plan::CALLS.contains(&name.trim_end_matches("_c"))
             && ["from ", "to "].iter().any(|it| arguments.starts_with(it));
@@ -114,6 +118,14 @@ impl Known<'_> {
         }
         text
     }
+}
+
+/// What a call waits for, a collective: its name, unless it is the call itself, and its root.
+fn of_collective(name: &str, Collective { call, root }: Collective) -> String {
+    let call = (call != name).then(|| call.to_string());
+    let root = root.map(|root| format!("root {root}"));
+    let parts: Vec<String> = call.into_iter().chain(root).collect();
+    parts.join(", ")
 }
 
 /// What the engine calls elements and operators, and what MPI does.
@@ -184,8 +196,13 @@ pub(crate) fn arguments(call: &str) -> String {
         known.join(", ")
     };
     let all = groups(call).into_iter().map(of_one);
-    let all: Vec<String> = all.filter(|it| !it.is_empty()).collect();
-    all.join("; ")
+    // Of many requests the engine lists a few, and says how many more there are.
+    let more = call
+        .rsplit_once(" and ")
+        .filter(|(_, more)| more.ends_with(" more"));
+    let more = more.map(|(_, more)| format!("and {more}"));
+    let all = all.filter(|it| !it.is_empty()).chain(more);
+    all.collect::<Vec<_>>().join("; ")
 }
 
 /// Calls of the engine that are one call of MPI each. Collectives that move data are not: many calls are made of them.
@@ -324,6 +341,10 @@ mod tests {
         assert_eq!(
             arguments("wait_any irecv(from any, tag 0) of line 4, irecv(from 1, tag 2) of line 5"),
             "from any, tag 0; from 1, tag 2"
+        );
+        assert_eq!(
+            arguments("wait_any irecv(from 1, tag 0) of line 4 and 12 more"),
+            "from 1, tag 0; and 12 more"
         );
         assert_eq!(arguments("lock_exclusive(part 1)"), "rank 1");
         assert_eq!(

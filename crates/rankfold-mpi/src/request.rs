@@ -8,10 +8,11 @@ use rankfold::Request;
 
 use crate::abi::*;
 use crate::comm::Communicator;
-use crate::error::{Failure, Out, bad, failure, require};
+use crate::error::{Collective, Failure, Out, bad, failure, require};
+use crate::hidden;
 use crate::memory::{Byte, Caller};
-use crate::p2p::Stat;
 use crate::rank::Rank;
+use crate::stat::Stat;
 
 /// What one of rankfold's requests gives.
 pub(crate) enum RequestPart {
@@ -33,7 +34,7 @@ pub(crate) struct Pending {
     pub finish: Finish,
     pub is_send: bool,
     /// Whether it is a collective, which is neither cancelled nor freed before it is over.
-    pub is_collective: bool,
+    pub collective: Option<Collective>,
     /// The handle of its communicator, whose error handler gets its errors.
     pub on: usize,
 }
@@ -47,7 +48,7 @@ impl Pending {
             over: (0..number).map(|_| None).collect(),
             finish,
             is_send: false,
-            is_collective: false,
+            collective: None,
             on: 0,
         }
     }
@@ -64,12 +65,12 @@ impl Pending {
     }
 
     /// An operation that is over, or has failed.
-    fn ended(result: Out<Stat>) -> Pending {
+    pub(crate) fn ended(result: Out<Stat>) -> Pending {
         Pending::new(Vec::new(), Box::new(move |_, _, _| result))
     }
 
-    pub(crate) fn collective(mut self) -> Pending {
-        self.is_collective = true;
+    pub(crate) fn of_collective(mut self, call: Collective) -> Pending {
+        self.collective = Some(call);
         self
     }
 
@@ -92,7 +93,7 @@ impl Pending {
     }
 
     /// Looks whether all is over.
-    fn test(&mut self) -> rankfold::Result<bool> {
+    pub(crate) fn test(&mut self) -> rankfold::Result<bool> {
         let mut over = Vec::new();
         for at in 0..self.open.len() {
             if let Some(part) = self.open[at].test()? {
@@ -113,13 +114,13 @@ impl Pending {
         let open = mem::take(&mut self.open);
         let places = mem::take(&mut self.places);
         let parts = match open.len() {
-            0 => Vec::new(),
-            1 => open
-                .into_iter()
-                .map(Request::wait)
-                .collect::<rankfold::Result<_>>()?,
-            _ => Request::wait_all(open)?,
+            0 => Ok(Vec::new()),
+            _ if self.collective.is_some() => hidden::wait(open),
+            1 => open.into_iter().map(Request::wait).collect(),
+            _ => Request::wait_all(open),
         };
+        let failed = |error| Failure::from(error).waiting_for(self.collective);
+        let parts = parts.map_err(failed)?;
         for (place, part) in places.into_iter().zip(parts) {
             self.over[place] = Some(part);
         }
@@ -138,7 +139,7 @@ impl Pending {
         stat
     }
 
-    fn end(self, rank: &Rank, caller: &Caller) -> Out<Stat> {
+    pub(crate) fn end(self, rank: &Rank, caller: &Caller) -> Out<Stat> {
         (self.finish)(rank, caller, self.over.into_iter().flatten().collect())
     }
 }
@@ -397,7 +398,10 @@ fn wait_for_one(rank: &Rank, requests: &[MPI_Request], active: &[usize]) -> Out<
                 }
             }
             Ok(None) => break Err(failure(MPI_ERR_INTERN, "no request was open")),
-            Err(error) => break Err(Failure::from(error)),
+            Err(error) => {
+                let one = taken.iter().find_map(|it| it.collective);
+                break Err(Failure::from(error).waiting_for(one));
+            }
         }
     };
     for (part, (nth, place, open)) in parts.into_iter().zip(whose) {
@@ -415,7 +419,7 @@ fn wait_for_one(rank: &Rank, requests: &[MPI_Request], active: &[usize]) -> Out<
 /// Refuses what is not allowed of a collective that was started.
 fn refuse_collective(rank: &Rank, request: MPI_Request, what: &str) -> Out {
     let is_one = with(rank, request, |entry| {
-        entry.pending().is_some_and(|it| it.is_collective)
+        entry.pending().is_some_and(|it| it.collective.is_some())
     })?;
     require(!is_one, MPI_ERR_REQUEST, || {
         format!("the request is that of a collective, which cannot be {what}: wait for it")
@@ -461,34 +465,4 @@ pub(crate) fn free(rank: &Rank, request: MPI_Request) -> Out {
         }
     }
     Ok(())
-}
-
-/// Completes what goes on without a request, as far as it can without waiting.
-pub(crate) fn sweep_detached(rank: &Rank) {
-    let mut detached = rank.detached.take();
-    detached.retain_mut(|request| matches!(request.test(), Ok(None)));
-    rank.detached.borrow_mut().extend(detached);
-}
-
-/// Fills the buffers of receives, and of other operations, that were freed and are over.
-///
-/// # Errors
-///
-/// Those of the first that failed.
-pub(crate) fn sweep_freed(rank: &Rank, caller: &Caller) -> Out {
-    let mut result = Ok(());
-    let mut open = Vec::new();
-    for mut pending in rank.freed.take() {
-        let ended = match pending.test() {
-            Ok(false) => {
-                open.push(pending);
-                continue;
-            }
-            Ok(true) => pending.end(rank, caller).map(drop),
-            Err(error) => Err(error.into()),
-        };
-        result = result.and(ended);
-    }
-    rank.freed.borrow_mut().extend(open);
-    result
 }

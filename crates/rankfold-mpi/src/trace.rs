@@ -11,6 +11,7 @@ use std::path::Path;
 use rankfold::{Report, Source, Tag, Trace, TracedCall};
 
 use crate::failed::Failed;
+use crate::hidden;
 use crate::launch::Shared;
 use crate::line;
 use crate::rank::Rank;
@@ -67,7 +68,7 @@ fn name(trace: &mut Trace, entered: &[Vec<Entered>]) -> Vec<Printed> {
             continue;
         };
         call.call = match report::arguments(&call.call) {
-            arguments if arguments.is_empty() => of.call.into(),
+            arguments if arguments.is_empty() || hidden::made(call) => of.call.into(),
             arguments => format!("{}({arguments})", of.call),
         };
         all.push(Printed::Call(lines[rank][at].clone()));

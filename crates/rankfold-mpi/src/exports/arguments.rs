@@ -8,8 +8,9 @@ use crate::datatype::pack::Place;
 use crate::error::{Out, count, failure};
 use crate::memory::Caller;
 use crate::op::{self, Fold};
-use crate::p2p::{Stat, buffer};
+use crate::p2p::buffer;
 use crate::rank::Rank;
+use crate::stat::Stat;
 
 /// A buffer of a call.
 #[inline(always)]
@@ -37,6 +38,19 @@ pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold>
 #[inline]
 pub(super) fn status(caller: &Caller, to: *mut MPI_Status, stat: &Stat) {
     caller.write_status(to, stat.status(MPI_SUCCESS));
+}
+
+/// Tells of a message that came, or of one that could not be received as it was.
+#[inline]
+pub(super) fn received(caller: &Caller, to: *mut MPI_Status, result: Out<Stat>) -> Out {
+    let stat = match &result {
+        Ok(stat) => Some(*stat),
+        Err(error) => error.stat,
+    };
+    if let Some(stat) = stat {
+        status(caller, to, &stat);
+    }
+    result.map(drop)
 }
 
 /// A truth value.

@@ -7,8 +7,8 @@ use crate::abi::*;
 use crate::comm;
 use crate::error::failure;
 use crate::group;
-use crate::p2p::Stat;
 use crate::request::{Pending, keep};
+use crate::stat::Stat;
 
 super::calls! {
     fn MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) on comm |rank, caller| {

@@ -2,14 +2,17 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::arguments::{array, flag, place, status as tell};
+use super::arguments::{array, flag, place, received};
 use super::messages::exchange;
+use super::requests::{Results, settle, some};
 use crate::abi::*;
-use crate::error::{Out, failure};
+use crate::error::failure;
 use crate::memory::Caller;
-use crate::p2p::{self, From, Mode, Stat, To};
+use crate::p2p::{self, From, Mode, To};
 use crate::rank::Rank;
 use crate::request::{self, Pending, keep};
+use crate::stat::Stat;
+use crate::status::{ERROR, SOURCE, TAG};
 
 /// A receive and a send as one operation, which gives what the receive gives.
 pub(super) fn both(mut coming: Pending, sent: Pending) -> Pending {
@@ -21,23 +24,18 @@ pub(super) fn both(mut coming: Pending, sent: Pending) -> Pending {
     coming
 }
 
-fn change(caller: &Caller, at: *mut MPI_Status, f: impl FnOnce(&mut MPI_Status)) -> Out {
-    let mut status = caller.read(at.cast_const())?;
-    f(&mut status);
-    caller.write(at, status)
-}
-
-/// What each of some requests gives, if it is over.
+/// What those of some requests give that are over, failures too, with their places.
 fn looks(
     rank: &Rank,
     caller: &Caller,
-    number: c_int,
-    requests: *const MPI_Request,
-) -> Out<Vec<Option<Stat>>> {
-    let all = array(caller, requests, number)?;
-    all.into_iter()
-        .map(|it| request::look(rank, caller, it))
-        .collect()
+    places: impl IntoIterator<Item = usize>,
+    requests: &[MPI_Request],
+) -> Results {
+    let look = |at: usize| {
+        let looked = request::look(rank, caller, requests[at]);
+        looked.transpose().map(|result| (at, result))
+    };
+    places.into_iter().filter_map(look).collect()
 }
 
 super::calls! {
@@ -62,63 +60,50 @@ super::calls! {
         caller.write(request, keep(rank, both(coming, sent)))
     }
     fn MPI_Request_get_status_all(count: c_int, requests: *const MPI_Request, there: *mut c_int, statuses: *mut MPI_Status) |rank, caller| {
-        let looks = looks(rank, caller, count, requests);
-        caller.write(there, flag(looks.is_err()))?;
-        let all: Option<Vec<Stat>> = looks?.into_iter().collect();
-        caller.write(there, flag(all.is_some()))?;
-        let all = all.unwrap_or_default().into_iter();
-        match statuses.is_null() {
-            true => Ok(()),
-            false => caller.write_all(statuses, all.map(|stat| stat.status(MPI_SUCCESS))),
+        let handles = array(caller, requests, count)?;
+        // Unknown handles are found before any is looked at.
+        for at in request::active(rank, &handles)? {
+            if !request::is_done(rank, handles[at])? {
+                return caller.write(there, flag(false));
+            }
         }
+        caller.write(there, flag(true))?;
+        settle(caller, statuses, looks(rank, caller, 0..handles.len(), &handles))
     }
     fn MPI_Request_get_status_any(count: c_int, requests: *const MPI_Request, index: *mut c_int, there: *mut c_int, status: *mut MPI_Status) |rank, caller| {
         let handles = array(caller, requests, count)?;
         let active = request::active(rank, &handles)?;
-        let looks = looks(rank, caller, count, requests);
-        caller.write(there, flag(looks.is_err()))?;
-        let looks = looks?;
-        let found = active.iter().find_map(|at| Some((*at as c_int, looks[*at]?)));
-        let found = found.or(active.is_empty().then_some((MPI_UNDEFINED, Stat::EMPTY)));
-        caller.write(there, flag(found.is_some()))?;
-        let (at, stat) = found.unwrap_or((MPI_UNDEFINED, Stat::EMPTY));
-        tell(caller, status, &stat);
-        caller.write(index, at)
+        let found = active.iter().find_map(|at| looks(rank, caller, [*at], &handles).pop());
+        caller.write(there, flag(found.is_some() || active.is_empty()))?;
+        let (at, stat) = found.map_or((MPI_UNDEFINED, Ok(Stat::EMPTY)), |(at, stat)| (at as c_int, stat));
+        caller.write(index, at)?;
+        received(caller, status, stat)
     }
     fn MPI_Request_get_status_some(
         incount: c_int, requests: *const MPI_Request, outcount: *mut c_int, indices: *mut c_int, statuses: *mut MPI_Status,
     ) |rank, caller| {
         let handles = array(caller, requests, incount)?;
         let active = request::active(rank, &handles)?;
-        if active.is_empty() {
-            return caller.write(outcount, MPI_UNDEFINED);
-        }
-        let looks = looks(rank, caller, incount, requests)?;
-        let done: Vec<(usize, Stat)> = active.into_iter().filter_map(|at| Some((at, looks[at]?))).collect();
-        caller.write(outcount, done.len() as c_int)?;
-        caller.write_all(indices, done.iter().map(|(at, _)| *at as c_int))?;
-        match statuses.is_null() {
-            true => Ok(()),
-            false => caller.write_all(statuses, done.into_iter().map(|(_, stat)| stat.status(MPI_SUCCESS))),
-        }
+        let done = (!active.is_empty()).then(|| looks(rank, caller, active, &handles));
+        some(caller, done, (outcount, indices, statuses))
     }
     fn MPI_Status_get_source(status: *const MPI_Status, source: *mut c_int) |_, caller| {
-        caller.write(source, caller.read(status)?.MPI_SOURCE)
+        caller.write(source, caller.part(status, SOURCE)?)
     }
     fn MPI_Status_get_tag(status: *const MPI_Status, tag: *mut c_int) |_, caller| {
-        caller.write(tag, caller.read(status)?.MPI_TAG)
+        caller.write(tag, caller.part(status, TAG)?)
     }
     fn MPI_Status_get_error(status: *const MPI_Status, error: *mut c_int) |_, caller| {
-        caller.write(error, caller.read(status)?.MPI_ERROR)
+        caller.write(error, caller.part(status, ERROR)?)
     }
     fn MPI_Status_set_source(status: *mut MPI_Status, source: c_int) |_, caller| {
-        change(caller, status, |status| status.MPI_SOURCE = source)
+        caller.write_part(status, SOURCE, source)
     }
     fn MPI_Status_set_tag(status: *mut MPI_Status, tag: c_int) |_, caller| {
-        change(caller, status, |status| status.MPI_TAG = tag)
+        caller.write_part(status, TAG, tag)
     }
     fn MPI_Status_set_error(status: *mut MPI_Status, error: c_int) |_, caller| {
-        change(caller, status, |status| status.MPI_ERROR = error)
+        caller.write_part(status, ERROR, error)
     }
     fn MPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
         super::infos::check(rank, info)?;
@@ -127,7 +112,7 @@ super::calls! {
     }
     /// Returns once all buffered messages have left, for which it waits.
     fn MPI_Buffer_flush() |rank, _| {
-        let open = rank.detached.take();
+        let open = crate::detached::take_buffered(rank);
         rankfold::Request::wait_all(open)?;
         Ok(())
     }

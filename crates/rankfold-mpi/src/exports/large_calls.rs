@@ -2,9 +2,9 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::arguments::{fold, function, status as tell};
+use super::arguments::{fold, function, received};
 use super::infos::check as check_info;
-use super::matched::{attach, detach, receive};
+use super::matched::{arrived, attach, detach, receive};
 use super::messages::exchange;
 use super::reductions::check_count;
 use super::sizes::place;
@@ -44,9 +44,7 @@ super::calls! {
         comm: MPI_Comm, status: *mut MPI_Status,
     ) on comm |rank, caller| {
         let (coming, sent) = replaced(rank, caller, (buf, count, datatype), (dest, sendtag, source, recvtag), comm)?;
-        let stat = Pending::wait_both(coming, sent, rank, caller)?;
-        tell(caller, status, &stat);
-        Ok(())
+        received(caller, status, Pending::wait_both(coming, sent, rank, caller))
     }
     fn MPI_Isendrecv_c(
         sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void,
@@ -64,13 +62,11 @@ super::calls! {
         caller.write(request, keep(rank, further::both(coming, sent)))
     }
     fn MPI_Mrecv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, message: *mut MPI_Message, status: *mut MPI_Status) |rank, caller| {
-        let stat = receive(rank, caller, (buf, count, datatype), message)?;
-        tell(caller, status, &stat);
-        Ok(())
+        received(caller, status, receive(rank, caller, (buf, count, datatype), message))
     }
     fn MPI_Imrecv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request) |rank, caller| {
-        let stat = receive(rank, caller, (buf, count, datatype), message)?;
-        caller.write(request, keep(rank, Pending::done(stat)))
+        let received = receive(rank, caller, (buf, count, datatype), message);
+        caller.write(request, keep(rank, arrived(received)?))
     }
     fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) |rank, _| {
         attach(rank, buffer, size)

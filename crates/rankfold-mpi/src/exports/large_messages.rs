@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
 
-use super::arguments::{fold, status as tell};
+use super::arguments::{fold, received};
 use super::messages::exchange;
 use super::persistent;
 use super::reductions::{at_once, to_all};
@@ -41,9 +41,8 @@ macro_rules! messages {
             fn MPI_Recv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) on comm |rank, caller| {
                 let on = rank.comm(comm)?;
                 let into = place(buf, count, datatype)?;
-                let stat = p2p::recv(rank, caller, &into.buffer(), From::new(&on, source, tag)?, &on)?;
-                tell(caller, status, &stat);
-                Ok(())
+                let stat = p2p::recv(rank, caller, &into.buffer(), From::new(&on, source, tag)?, &on);
+                received(caller, status, stat)
             }
             fn MPI_Irecv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
                 let on = rank.comm(comm)?;
@@ -63,12 +62,10 @@ macro_rules! messages {
             ) on comm |rank, caller| {
                 let (data, into) = (place(sendbuf, sendcount, sendtype)?, place(recvbuf, recvcount, recvtype)?);
                 let (coming, sent) = exchange(rank, caller, comm, (data, dest, sendtag), (into, source, recvtag))?;
-                let stat = Pending::wait_both(coming, sent, rank, caller)?;
-                tell(caller, status, &stat);
-                Ok(())
+                received(caller, status, Pending::wait_both(coming, sent, rank, caller))
             }
             fn MPI_Get_count_c(status: *const MPI_Status, datatype: MPI_Datatype, count: *mut MPI_Count) |_, caller| {
-                let (bytes, of) = (p2p::bytes_of(&caller.read(status)?), crate::datatype::of(datatype)?);
+                let (bytes, of) = (crate::status::bytes_of(caller, status)?, crate::datatype::of(datatype)?);
                 let whole = match of.size {
                     0 => (bytes == 0).then_some(0),
                     size => bytes.is_multiple_of(size).then_some(bytes / size),

@@ -2,15 +2,17 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::arguments::{flag, status as tell};
+use super::arguments::{flag, received, status as tell};
 use super::sizes::{counted, place};
 use crate::abi::*;
+use crate::detached::{sweep_detached, take_buffered};
 use crate::error::{Out, failure, require};
 use crate::matched;
 use crate::memory::Caller;
-use crate::p2p::{self, From, Stat};
+use crate::p2p::{self, From};
 use crate::rank::Rank;
-use crate::request::{Pending, keep, sweep_detached};
+use crate::request::{Pending, keep};
+use crate::stat::Stat;
 
 /// Tells whether there is a message, and of which.
 fn found(caller: &Caller, to: *mut c_int, stat: Option<&Stat>, status: *mut MPI_Status) -> Out {
@@ -35,6 +37,15 @@ pub(super) fn receive(
     stat
 }
 
+/// The operation of a receive of a matched message, which is here already. Who waits for it learns that the message does
+/// not fit.
+pub(super) fn arrived(received: Out<Stat>) -> Out<Pending> {
+    match received {
+        Err(error) if error.stat.is_none() => Err(error),
+        received => Ok(Pending::ended(received)),
+    }
+}
+
 /// Attaches the buffer of buffered sends.
 pub(super) fn attach(rank: &Rank, buffer: *mut c_void, size: MPI_Count) -> Out {
     let size = counted(size, "the size of the buffer")?;
@@ -49,6 +60,8 @@ pub(super) fn attach(rank: &Rank, buffer: *mut c_void, size: MPI_Count) -> Out {
 pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<usize> {
     let none = || failure(MPI_ERR_BUFFER, "no buffer is attached");
     let (at, room) = rank.buffer.take().ok_or_else(none)?;
+    let left = take_buffered(rank);
+    rank.detached.borrow_mut().extend(left);
     sweep_detached(rank);
     caller.write(to.cast::<*mut u8>(), at)?;
     Ok(room)
@@ -83,14 +96,13 @@ super::calls! {
         }
     }
     fn MPI_Mrecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, message: *mut MPI_Message, status: *mut MPI_Status) |rank, caller| {
-        let stat = receive(rank, caller, (buf, count, datatype), message)?;
-        tell(caller, status, &stat);
-        Ok(())
+        let stat = receive(rank, caller, (buf, count, datatype), message);
+        received(caller, status, stat)
     }
     fn MPI_Imrecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request) |rank, caller| {
         // The message is here already.
-        let stat = receive(rank, caller, (buf, count, datatype), message)?;
-        caller.write(request, keep(rank, Pending::done(stat)))
+        let received = receive(rank, caller, (buf, count, datatype), message);
+        caller.write(request, keep(rank, arrived(received)?))
     }
     fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) |rank, _| {
         attach(rank, buffer, size.into())

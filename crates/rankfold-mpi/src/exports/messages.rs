@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::arguments::{place, status};
+use super::arguments::{place, received};
 use crate::abi::*;
 use crate::datatype::pack::Place;
 use crate::error::{Out, require};
@@ -80,9 +80,8 @@ macro_rules! sends {
             fn MPI_Recv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) on comm |rank, caller| {
                 let on = rank.comm(comm)?;
                 let into = place(buf, count, datatype)?;
-                let stat = p2p::recv(rank, caller, &into.buffer(), From::new(&on, source, tag)?, &on)?;
-                self::status(caller, status, &stat);
-                Ok(())
+                let stat = p2p::recv(rank, caller, &into.buffer(), From::new(&on, source, tag)?, &on);
+                received(caller, status, stat)
             }
             fn MPI_Irecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
                 let started = start_receive(rank, (buf, count, datatype), Envelope { peer: source, tag, comm })?;
@@ -140,9 +139,7 @@ fn check_apart((data, to): (&Place, To), (into, from): (&Place, From)) -> Out {
 
 /// Waits for both halves of a combined call.
 fn both(rank: &Rank, caller: &Caller, coming: Pending, sent: Pending, to: *mut MPI_Status) -> Out {
-    let stat = Pending::wait_both(coming, sent, rank, caller)?;
-    status(caller, to, &stat);
-    Ok(())
+    received(caller, to, Pending::wait_both(coming, sent, rank, caller))
 }
 
 sends! {

@@ -8,9 +8,9 @@ use crate::datatype::basic::Holds;
 use crate::datatype::pack::Place;
 use crate::error::{Out, require};
 use crate::memory::Caller;
-use crate::p2p::Stat;
 use crate::rank::Rank;
 use crate::request::{Pending, keep};
+use crate::stat::Stat;
 use crate::window::{Aim, Combine, Win};
 
 /// Origin or result: address, count, datatype.

@@ -6,17 +6,25 @@ use std::ptr::without_provenance_mut as handle;
 use super::arguments::flag;
 use crate::abi::*;
 use crate::attribute::{self, Functions, Of};
-use crate::p2p::Stat;
+use crate::detached::take_buffered;
 use crate::request::{Pending, RequestPart, keep};
+use crate::stat::Stat;
 
 /// Datatypes of a value and its place.
-const PAIRS: [(MPI_Datatype, MPI_Datatype); 6] = [
-    (MPI_LONG_DOUBLE, MPI_LONG_DOUBLE_INT),
-    (MPI_FLOAT, MPI_FLOAT_INT),
-    (MPI_DOUBLE, MPI_DOUBLE_INT),
-    (MPI_LONG, MPI_LONG_INT),
-    (MPI_INT, MPI_2INT),
-    (MPI_SHORT, MPI_SHORT_INT),
+const PAIRS: [(MPI_Datatype, MPI_Datatype, MPI_Datatype); 9] = [
+    (MPI_LONG_DOUBLE, MPI_INT, MPI_LONG_DOUBLE_INT),
+    (MPI_FLOAT, MPI_INT, MPI_FLOAT_INT),
+    (MPI_DOUBLE, MPI_INT, MPI_DOUBLE_INT),
+    (MPI_LONG, MPI_INT, MPI_LONG_INT),
+    (MPI_INT, MPI_INT, MPI_2INT),
+    (MPI_SHORT, MPI_INT, MPI_SHORT_INT),
+    (MPI_INTEGER, MPI_INTEGER, MPI_2INTEGER),
+    (MPI_REAL, MPI_REAL, MPI_2REAL),
+    (
+        MPI_DOUBLE_PRECISION,
+        MPI_DOUBLE_PRECISION,
+        MPI_2DOUBLE_PRECISION,
+    ),
 ];
 
 super::calls! {
@@ -63,31 +71,31 @@ super::calls! {
         caller.write(hw_info, handle(made))
     }
     fn MPI_Type_get_value_index(value_type: MPI_Datatype, index_type: MPI_Datatype, pair_type: *mut MPI_Datatype) |_, caller| {
-        let found = PAIRS.iter().find(|(value, _)| *value == value_type && index_type == MPI_INT);
-        caller.write(pair_type, found.map_or(MPI_DATATYPE_NULL, |(_, pair)| *pair))
+        let found = PAIRS.iter().find(|(value, index, _)| (*value, *index) == (value_type, index_type));
+        caller.write(pair_type, found.map_or(MPI_DATATYPE_NULL, |(.., pair)| *pair))
     }
     fn MPI_Buffer_iflush(request: *mut MPI_Request) |rank, caller| {
-        let open = rank.detached.take();
+        let open = take_buffered(rank);
         let finish = |_: &crate::rank::Rank, _: &crate::memory::Caller, _: Vec<RequestPart>| Ok(Stat::EMPTY);
         caller.write(request, keep(rank, Pending::new(open, Box::new(finish))))
     }
     fn MPI_Status_c2f(status: *const MPI_Status, f_status: *mut MPI_Fint) |_, caller| {
-        caller.write(f_status.cast::<MPI_Status>(), caller.read(status)?)
+        caller.copy_status(status, f_status.cast())
     }
     fn MPI_Status_f2c(f_status: *const MPI_Fint, status: *mut MPI_Status) |_, caller| {
-        caller.write(status, caller.read(f_status.cast::<MPI_Status>())?)
+        caller.copy_status(f_status.cast(), status)
     }
     fn MPI_Status_c2f08(status: *const MPI_Status, f08_status: *mut MPI_F08_status) |_, caller| {
-        caller.write(f08_status, caller.read(status)?)
+        caller.copy_status(status, f08_status)
     }
     fn MPI_Status_f082c(f08_status: *const MPI_F08_status, status: *mut MPI_Status) |_, caller| {
-        caller.write(status, caller.read(f08_status)?)
+        caller.copy_status(f08_status, status)
     }
     fn MPI_Status_f2f08(f_status: *const MPI_Fint, f08_status: *mut MPI_F08_status) |_, caller| {
-        caller.write(f08_status, caller.read(f_status.cast::<MPI_Status>())?)
+        caller.copy_status(f_status.cast(), f08_status)
     }
     fn MPI_Status_f082f(f08_status: *const MPI_F08_status, f_status: *mut MPI_Fint) |_, caller| {
-        caller.write(f_status.cast::<MPI_Status>(), caller.read(f08_status)?)
+        caller.copy_status(f08_status, f_status.cast())
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn start(
     maker: &Maker,
     to: *mut MPI_Request,
 ) -> Out {
-    let pending = plan::start(rank, on, maker(caller, on)?)?;
+    let pending = plan::start(rank.call.get(), on, maker(caller, on)?)?;
     caller.write(to, keep(rank, pending))
 }
 
@@ -43,7 +43,8 @@ pub(super) fn init(
     maker: Maker,
     to: *mut MPI_Request,
 ) -> Out {
-    let start = move |rank: &Rank, caller: &Caller| plan::start(rank, &on, maker(caller, &on)?);
+    let name = rank.call.get();
+    let start = move |_: &Rank, caller: &Caller| plan::start(name, &on, maker(caller, &on)?);
     caller.write(to, keep_persistent(rank, Rc::new(start)))
 }
 

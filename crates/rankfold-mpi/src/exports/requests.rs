@@ -2,16 +2,16 @@
 
 use std::ffi::c_int;
 
-use super::arguments::{array, flag, status as tell};
+use super::arguments::{array, flag, received};
 use crate::abi::*;
 use crate::error::{Failure, Out, count, failure};
 use crate::memory::Caller;
-use crate::p2p::Stat;
 use crate::rank::Rank;
 use crate::request;
+use crate::stat::Stat;
 
 /// What requests gave, with their places.
-type Results = Vec<(usize, Out<Stat>)>;
+pub(super) type Results = Vec<(usize, Out<Stat>)>;
 
 /// Completes one request, and writes what its handle is from now on.
 fn one(
@@ -39,12 +39,12 @@ fn several<R>(
 }
 
 /// The statuses of several requests, and the failure of the call if one of them failed.
-fn settle(caller: &Caller, to: *mut MPI_Status, results: Results) -> Out {
+pub(super) fn settle(caller: &Caller, to: *mut MPI_Status, results: Results) -> Out {
     let mut failed: Option<(usize, Failure)> = None;
     for (nth, (at, result)) in results.into_iter().enumerate() {
         let (stat, class) = match &result {
             Ok(stat) => (*stat, MPI_SUCCESS),
-            Err(error) => (Stat::EMPTY, error.class),
+            Err(error) => (error.stat.unwrap_or(Stat::EMPTY), error.class),
         };
         if !to.is_null() {
             caller.write_at(to, nth, stat.status(class))?;
@@ -77,7 +77,7 @@ fn sweep(rank: &Rank, caller: &Caller, handles: &mut [MPI_Request]) -> Out<Optio
 }
 
 /// Writes which requests are over, and their statuses.
-fn some(
+pub(super) fn some(
     caller: &Caller,
     done: Option<Results>,
     (number, indices, statuses): (*mut c_int, *mut c_int, *mut MPI_Status),
@@ -92,18 +92,14 @@ fn some(
 
 super::calls! {
     fn MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) |rank, caller| {
-        let stat = one(caller, request, |it| request::wait(rank, caller, it).map(Some))?;
-        tell(caller, status, &stat.unwrap_or(Stat::EMPTY));
-        Ok(())
+        let stat = one(caller, request, |it| request::wait(rank, caller, it).map(Some));
+        received(caller, status, stat.map(|stat| stat.unwrap_or(Stat::EMPTY)))
     }
     fn MPI_Test(request: *mut MPI_Request, there: *mut c_int, status: *mut MPI_Status) |rank, caller| {
         let tested = one(caller, request, |it| request::test(rank, caller, it));
         // A request that failed is over.
         caller.write(there, flag(!matches!(tested, Ok(None))))?;
-        if let Some(stat) = tested? {
-            tell(caller, status, &stat);
-        }
-        Ok(())
+        tested.transpose().map_or(Ok(()), |stat| received(caller, status, stat))
     }
     fn MPI_Waitall(count: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status) |rank, caller| {
         let results = several(caller, requests, count, |all| {
@@ -129,8 +125,7 @@ super::calls! {
         let found = several(caller, requests, count, |all| request::wait_any(rank, caller, all))?;
         let (at, stat) = found.map_or((MPI_UNDEFINED, Ok(Stat::EMPTY)), |(at, stat)| (at as c_int, stat));
         caller.write(index, at)?;
-        tell(caller, status, &stat?);
-        Ok(())
+        received(caller, status, stat)
     }
     fn MPI_Testany(count: c_int, requests: *mut MPI_Request, index: *mut c_int, there: *mut c_int, status: *mut MPI_Status) |rank, caller| {
         let found = several(caller, requests, count, |all| {
@@ -145,8 +140,7 @@ super::calls! {
         caller.write(there, flag(found.is_some()))?;
         let (at, stat) = found.unwrap_or((MPI_UNDEFINED, Ok(Stat::EMPTY)));
         caller.write(index, at)?;
-        tell(caller, status, &stat?);
-        Ok(())
+        received(caller, status, stat)
     }
     fn MPI_Waitsome(incount: c_int, requests: *mut MPI_Request, outcount: *mut c_int, indices: *mut c_int, statuses: *mut MPI_Status) |rank, caller| {
         let done = several(caller, requests, incount, |all| {
@@ -168,10 +162,7 @@ super::calls! {
         let looked = request::look(rank, caller, request);
         // A request that failed is over.
         caller.write(there, flag(!matches!(looked, Ok(None))))?;
-        if let Some(stat) = looked? {
-            tell(caller, status, &stat);
-        }
-        Ok(())
+        looked.transpose().map_or(Ok(()), |stat| received(caller, status, stat))
     }
     fn MPI_Cancel(request: *mut MPI_Request) |rank, caller| {
         request::cancel(rank, caller.read(request)?)

@@ -8,11 +8,11 @@ use crate::abi::*;
 use crate::datatype;
 use crate::error::{Out, failure};
 use crate::memory::Caller;
-use crate::p2p::{bytes_of, is_cancelled, set_bytes};
+use crate::status::{CANCELLED, bytes_of, set_bytes};
 
 /// The number of elements of a datatype in a message, or `MPI_UNDEFINED`.
 fn elements(caller: &Caller, status: *const MPI_Status, of: MPI_Datatype) -> Out<i64> {
-    let (bytes, of) = (bytes_of(&caller.read(status)?), datatype::of(of)?);
+    let (bytes, of) = (bytes_of(caller, status)?, datatype::of(of)?);
     Ok(match (bytes, of.size) {
         (0, _) => 0,
         (_, 0) => MPI_UNDEFINED.into(),
@@ -23,7 +23,7 @@ fn elements(caller: &Caller, status: *const MPI_Status, of: MPI_Datatype) -> Out
 
 /// The number of basic elements in a message, or `MPI_UNDEFINED`.
 fn basics(caller: &Caller, status: *const MPI_Status, of: MPI_Datatype) -> Out<i64> {
-    let (bytes, of) = (bytes_of(&caller.read(status)?), datatype::of(of)?);
+    let (bytes, of) = (bytes_of(caller, status)?, datatype::of(of)?);
     Ok(of
         .basics(bytes)
         .map_or(MPI_UNDEFINED.into(), |number| number as i64))
@@ -36,9 +36,7 @@ fn set_elements(caller: &Caller, status: *mut MPI_Status, of: MPI_Datatype, numb
         let text = format!("{number} elements are larger than the address space");
         failure(MPI_ERR_COUNT, text)
     })?;
-    let mut told = caller.read(status)?;
-    set_bytes(&mut told, bytes);
-    caller.write(status, told)
+    set_bytes(caller, status, bytes)
 }
 
 fn narrow(number: i64) -> c_int {
@@ -56,7 +54,7 @@ super::calls! {
         caller.write(count, basics(caller, status, datatype)?)
     }
     fn MPI_Test_cancelled(status: *const MPI_Status, cancelled: *mut c_int) |_, caller| {
-        caller.write(cancelled, flag(is_cancelled(&caller.read(status)?)))
+        caller.write(cancelled, flag(caller.part(status, CANCELLED)? != 0))
     }
     fn MPI_Status_set_elements(status: *mut MPI_Status, datatype: MPI_Datatype, number: c_int) |_, caller| {
         set_elements(caller, status, datatype, number.into())
@@ -71,8 +69,6 @@ super::calls! {
         caller.write(count, basics(caller, status, datatype)?)
     }
     fn MPI_Status_set_cancelled(status: *mut MPI_Status, cancelled: c_int) |_, caller| {
-        let mut told = caller.read(status)?;
-        told.MPI_internal[2] = flag(cancelled != 0);
-        caller.write(status, told)
+        caller.write_part(status, CANCELLED, flag(cancelled != 0))
     }
 }

@@ -8,7 +8,7 @@ use rankfold_mpi::abi::*;
 use rankfold_mpi::exports::*;
 
 use crate::ok;
-use crate::support::{at, failure, to, try_program};
+use crate::support::{at, failure, no_status, to, try_program};
 
 #[test]
 fn a_wrong_argument_has_the_class_that_the_standard_gives_it() {
@@ -113,10 +113,26 @@ fn a_request_that_failed_is_over_and_fails_too_for_who_completes_it_after_a_look
         // SAFETY: places for results.
         let class = unsafe { MPI_Request_get_status(request, &mut flag, none) };
         assert_eq!((class, flag), (MPI_ERR_TRUNCATE, 1));
+        let (all, mut number, mut statuses) = ([request, truncated()], 0, [no_status(); 2]);
+        let mut at = [5; 2];
+        let (places, told) = (at.as_mut_ptr(), statuses.as_mut_ptr());
         // SAFETY: places for results.
-        let class = unsafe { MPI_Wait(&mut request, none) };
-        assert_eq!(class, MPI_ERR_TRUNCATE);
-        assert_eq!(request, MPI_REQUEST_NULL);
+        let class =
+            unsafe { MPI_Request_get_status_some(2, all.as_ptr(), &mut number, places, told) };
+        assert_eq!((class, number), (MPI_ERR_IN_STATUS, 2));
+        // SAFETY: places for results.
+        let class = unsafe { MPI_Request_get_status_all(2, all.as_ptr(), &mut flag, told) };
+        assert_eq!((class, flag), (MPI_ERR_IN_STATUS, 1));
+        for status in statuses {
+            assert_eq!(status.MPI_ERROR, MPI_ERR_TRUNCATE);
+            assert_eq!((status.MPI_SOURCE, status.MPI_internal[0]), (0, 8));
+        }
+        for mut request in all {
+            // SAFETY: places for results.
+            let class = unsafe { MPI_Wait(&mut request, none) };
+            assert_eq!(class, MPI_ERR_TRUNCATE);
+            assert_eq!(request, MPI_REQUEST_NULL);
+        }
     })
     .unwrap();
 }

@@ -369,6 +369,58 @@ static void partitioned(void) {
     MPI_Psend_init(a, 2, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &request); /* wrong: partitioned n=1: partitioned communication is not done */
 }
 
+static void roots_of_gatherv(void) {
+    int counts[2] = {1, 1}, places[2] = {0, 1};
+    MPI_Gatherv(a, 1, MPI_INT, b, counts, places, MPI_INT, rank, MPI_COMM_WORLD); /* wrong: roots_of_gatherv n=2: rank 0: MPI_Gatherv(root 0) */
+}
+
+static void roots_of_scatterv(void) {
+    int counts[3] = {1, 1, 1}, places[3] = {0, 1, 2};
+    MPI_Scatterv(a, counts, places, MPI_INT, b, 1, MPI_INT, (rank + 1) % 3, MPI_COMM_WORLD); /* wrong: roots_of_scatterv n=3: rank 0: MPI_Scatterv(root 1) */
+}
+
+static void started_without_one(void) {
+    int counts[3] = {1, 1, 1}, places[3] = {0, 1, 2};
+    if (rank < 2) MPI_Ialltoallv(a, counts, places, MPI_INT, b, counts, places, MPI_INT, MPI_COMM_WORLD, &request);
+    else MPI_Irecv(a, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE); /* wrong: started_without_one n=3: rank 0: MPI_Wait(MPI_Ialltoallv) */
+}
+
+static void started_with_other_roots(void) {
+    int counts[2] = {1, 1}, places[2] = {0, 1};
+    MPI_Igatherv(a, 1, MPI_INT, b, counts, places, MPI_INT, rank, MPI_COMM_WORLD, &request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE); /* wrong: started_with_other_roots n=2: rank 1: MPI_Wait(MPI_Igatherv, root 1) */
+}
+
+static void any_of_many(void) {
+    MPI_Request many[7];
+    int which;
+    for (int i = 0; i < 7; i++) MPI_Irecv(&a[i], 1, MPI_INT, 1 - rank, i, MPI_COMM_WORLD, &many[i]);
+    MPI_Waitany(7, many, &which, MPI_STATUS_IGNORE); /* wrong: any_of_many n=2: from 1, tag 3; and 3 more) */
+}
+
+static void buffer_for_one(void) {
+    static char room[MPI_BSEND_OVERHEAD + sizeof(int) + 8];
+    MPI_Buffer_attach(room, sizeof room);
+    MPI_Bsend(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD);
+    MPI_Bsend(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD); /* wrong: buffer_for_one n=2 with=--zero-buffering: of which 516 hold messages that have not been received */
+}
+
+static void grid(int maxdims) {
+    int dims[2] = {1, 1}, periods[2] = {0, 0};
+    MPI_Cart_create(MPI_COMM_SELF, 2, dims, periods, 0, &comm);
+    MPI_Cart_coords(comm, 0, maxdims, a); /* wrong: few_coordinates n=1: there is room for 1 coordinates, and the grid has 2 dimensions */
+}
+
+static void few_coordinates(void) {
+    grid(1);
+}
+
+static void no_weights(void) {
+    int self[1] = {0};
+    MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 1, self, MPI_WEIGHTS_EMPTY, 1, self, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &comm); /* wrong: no_weights n=1: MPI_WEIGHTS_EMPTY, which is for none */
+}
+
 int main(int argc, char **argv) {
     static const struct { const char *name; void (*run)(void); } all[] = {
 #define CASE(name) {#name, name}
@@ -387,6 +439,8 @@ int main(int argc, char **argv) {
         CASE(start_without_post), CASE(wait_without_complete), CASE(target_not_started),
         CASE(own_operator_on_a_window), CASE(freed_window), CASE(windows_made_otherwise), CASE(memory_not_attached),
         CASE(fence_and_free), CASE(cancelled_collective), CASE(freed_collective), CASE(file), CASE(partitioned),
+        CASE(roots_of_gatherv), CASE(roots_of_scatterv), CASE(started_without_one), CASE(started_with_other_roots),
+        CASE(any_of_many), CASE(buffer_for_one), CASE(few_coordinates), CASE(no_weights),
     };
     begin(&argc, &argv);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)

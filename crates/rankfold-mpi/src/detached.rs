@@ -1,0 +1,53 @@
+//! Operations that go on without a request: buffered sends, and what was freed before it was over.
+
+use rankfold::Request;
+
+use crate::error::Out;
+use crate::memory::Caller;
+use crate::rank::Rank;
+use crate::request::RequestPart;
+
+/// Completes what goes on without a request, as far as it can without waiting.
+pub(crate) fn sweep_detached(rank: &Rank) {
+    let mut detached = rank.detached.take();
+    detached.retain_mut(|request| matches!(request.test(), Ok(None)));
+    rank.detached.borrow_mut().extend(detached);
+}
+
+/// Forgets the buffered messages that have left their buffer; returns how much of it the others take.
+pub(crate) fn sweep_buffered(rank: &Rank) -> usize {
+    let mut buffered = rank.buffered.take();
+    buffered.retain_mut(|(request, _)| matches!(request.test(), Ok(None)));
+    let used = buffered.iter().map(|(_, bytes)| bytes).sum();
+    rank.buffered.borrow_mut().extend(buffered);
+    used
+}
+
+/// Takes the buffered messages that have not left, which are copies: their buffer is the program's again.
+pub(crate) fn take_buffered(rank: &Rank) -> Vec<Request<'static, RequestPart>> {
+    let buffered = rank.buffered.take();
+    buffered.into_iter().map(|(request, _)| request).collect()
+}
+
+/// Fills the buffers of receives, and of other operations, that were freed and are over.
+///
+/// # Errors
+///
+/// Those of the first that failed.
+pub(crate) fn sweep_freed(rank: &Rank, caller: &Caller) -> Out {
+    let mut result = Ok(());
+    let mut open = Vec::new();
+    for mut pending in rank.freed.take() {
+        let ended = match pending.test() {
+            Ok(false) => {
+                open.push(pending);
+                continue;
+            }
+            Ok(true) => pending.end(rank, caller).map(drop),
+            Err(error) => Err(error.into()),
+        };
+        result = result.and(ended);
+    }
+    rank.freed.borrow_mut().extend(open);
+    result
+}
