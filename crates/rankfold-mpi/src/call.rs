@@ -52,7 +52,8 @@ pub(crate) fn enter(
     let outcome = match rank.phase.get() {
         Phase::Running => {
             rank.enters(name);
-            run(&rank, name, |rank| {
+            rank.asking.step();
+            let outcome = run(&rank, name, |rank| {
                 if rank.has_freed() {
                     crate::detached::sweep_freed(rank, caller)?;
                 }
@@ -61,7 +62,9 @@ pub(crate) fn enter(
                     crate::detached::sweep_freed(rank, caller)?;
                 }
                 Ok(())
-            })
+            });
+            rank.asking.step();
+            outcome
         }
         _ if is_always_available(name) => run(&rank, name, body),
         _ => Err(out_of_phase(&rank)),

@@ -21,6 +21,7 @@ use rankfold::testing::MessageOrder;
 use rankfold::{Buffering, Outcome, Report, Seats, World};
 
 use crate::abi::*;
+use crate::asking::Doings;
 use crate::attribute;
 use crate::explore;
 use crate::failed::{FAILED, Failed, PANICKED, number_of};
@@ -32,6 +33,7 @@ use crate::trace::{self, Entered};
 pub(crate) struct Shared {
     /// The number of the world in this process.
     pub number: usize,
+    pub doings: Doings,
     pub launched: bool,
     universe: c_int,
     ended: Mutex<Vec<Option<Outcome<(), String>>>>,
@@ -64,6 +66,7 @@ impl Shared {
         Shared {
             // Relaxed: only distinct.
             number: WORLDS.fetch_add(1, Ordering::Relaxed),
+            doings: Doings::new(ranks, None),
             launched,
             universe: ranks as c_int,
             ended: Mutex::new((0..ranks).map(|_| None).collect()),
@@ -166,6 +169,7 @@ pub struct Program {
     order: Option<MessageOrder>,
     trace: Option<PathBuf>,
     owns_datatypes: bool,
+    timeout: Option<Duration>,
 }
 
 /// The `main` of a program.
@@ -189,6 +193,7 @@ impl Program {
             order: None,
             trace: None,
             owns_datatypes: false,
+            timeout: None,
         }
     }
 
@@ -204,9 +209,11 @@ impl Program {
         self
     }
 
-    /// Ends waits that take longer.
+    /// Ends waits that take longer, and ranks that only ask for twice as long, by `MPI_Test` and its like, while no other one
+    /// moves.
     pub fn timeout(mut self, patience: Duration) -> Program {
         self.world = self.world.timeout(patience);
+        self.timeout = Some(patience);
         self
     }
 
@@ -281,6 +288,7 @@ impl Program {
         let seats = world.seats().map_err(|error| failed(&error))?;
         let shared = Arc::new(Shared {
             traced: self.trace.is_some(),
+            doings: Doings::new(self.ranks, self.timeout),
             owns_datatypes: self.owns_datatypes,
             ..Shared::new(self.ranks, true)
         });
@@ -395,6 +403,7 @@ fn said(payload: &(dyn Any + Send)) -> String {
 /// Ends the rank for all others.
 fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
     crate::window::close_all(rank);
+    rank.shared.doings.of(rank.me()).leaves();
     rank.shared.entered()[rank.me()] = rank.entered.take();
     let call = rank.call.get();
     rank.shared.calls.lock().expect("no thread panics with it")[rank.me()] = call;

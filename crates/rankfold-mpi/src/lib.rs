@@ -15,6 +15,7 @@
 
 pub mod abi;
 mod arithmetic;
+mod asking;
 mod attribute;
 mod call;
 mod callback;

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use rankfold::{Comm, Group, Request};
 
 use crate::abi::*;
+use crate::asking::Asking;
 use crate::attribute::TypeAttributes;
 use crate::comm::Communicator;
 use crate::error::{Out, bad, failure};
@@ -47,6 +48,7 @@ pub(crate) struct Rank {
     pub entered: RefCell<Vec<Entered>>,
     /// The call that it is in, or was in last.
     pub call: Cell<&'static str>,
+    pub asking: Asking,
     pub level: Cell<c_int>,
     pub world: Rc<Communicator>,
     pub alone: Rc<Communicator>,
@@ -104,6 +106,7 @@ impl Rank {
     pub(crate) fn new(shared: Arc<Shared>, comm: Comm) -> rankfold::Result<Rank> {
         let empty = Rc::new(comm.group().include([])?);
         let me = comm.rank();
+        let doing = shared.doings.of(me);
         let alone = comm.subset(&[me])?;
         let world = Communicator::new(comm, MPI_COMM_WORLD.addr(), "MPI_COMM_WORLD")?;
         let alone = Communicator::new(alone, MPI_COMM_SELF.addr(), "MPI_COMM_SELF")?;
@@ -114,6 +117,7 @@ impl Rank {
             finalised: Cell::new(false),
             entered: RefCell::default(),
             call: Cell::new(NO_CALL),
+            asking: Asking::new(me, doing),
             level: Cell::new(MPI_THREAD_SINGLE),
             world: Rc::new(world),
             alone: Rc::new(alone),
@@ -241,6 +245,15 @@ impl Rank {
     #[inline]
     pub(crate) fn has_freed(&self) -> bool {
         !self.freed.borrow().is_empty()
+    }
+
+    /// Notes that the call in progress has asked in vain.
+    ///
+    /// # Errors
+    ///
+    /// It has asked for too long.
+    pub(crate) fn asked_in_vain(&self) -> Out {
+        self.asking.in_vain(&self.shared.doings)
     }
 
     /// Lends a buffer that is used again.

@@ -180,6 +180,75 @@ fn a_wait_that_is_too_long_is_ended() {
     assert!(!report.contains("rankfold-mpi/src"), "{report}");
 }
 
+/// How ranks ask for what never comes.
+fn asks(how: usize) {
+    let (mut number, mut request, mut there, mut at) = ([0], MPI_REQUEST_NULL, 0, 0);
+    let (mut status, mut message) = (no_status(), MPI_MESSAGE_NULL);
+    let buffer = to(&mut number);
+    ok!(MPI_Irecv(
+        buffer,
+        1,
+        MPI_INT,
+        0,
+        0,
+        MPI_COMM_WORLD,
+        &mut request
+    ));
+    while there == 0 {
+        match how {
+            0 => ok!(MPI_Test(&mut request, &mut there, &mut status)),
+            1 => ok!(MPI_Testall(1, &mut request, &mut there, &mut status)),
+            2 => ok!(MPI_Testany(
+                1,
+                &mut request,
+                &mut at,
+                &mut there,
+                &mut status
+            )),
+            3 => ok!(MPI_Testsome(
+                1,
+                &mut request,
+                &mut there,
+                &mut at,
+                &mut status
+            )),
+            4 => ok!(MPI_Iprobe(0, 1, MPI_COMM_WORLD, &mut there, &mut status)),
+            5 => ok!(MPI_Improbe(
+                0,
+                1,
+                MPI_COMM_WORLD,
+                &mut there,
+                &mut message,
+                &mut status
+            )),
+            _ => ok!(MPI_Request_get_status(request, &mut there, &mut status)),
+        }
+    }
+}
+
+#[test]
+fn ranks_that_only_ask_are_ended_by_a_timeout_once_no_other_rank_moves() {
+    const CALLS: [&str; 7] = [
+        "MPI_Test",
+        "MPI_Testall",
+        "MPI_Testany",
+        "MPI_Testsome",
+        "MPI_Iprobe",
+        "MPI_Improbe",
+        "MPI_Request_get_status",
+    ];
+    for (how, call) in CALLS.iter().enumerate() {
+        let patient = Program::new(3).timeout(Duration::from_millis(20));
+        let failed = try_program(patient, move |_, _| asks(how)).unwrap_err();
+        let report = failed.to_string();
+        assert!(report.contains(&format!("{call} at ")), "{report}");
+        assert!(
+            report.contains("in vain, and no other rank has moved"),
+            "{report}"
+        );
+    }
+}
+
 /// Rank 0 receives from all others at once and waits for any request, which may be the last one's if `last_first`.
 fn wait_for_any(me: usize, ranks: usize, last_first: bool) {
     if me > 0 {

@@ -64,7 +64,8 @@ super::calls! {
         // Unknown handles are found before any is looked at.
         for at in request::active(rank, &handles)? {
             if !request::is_done(rank, handles[at])? {
-                return caller.write(there, flag(false));
+                caller.write(there, flag(false))?;
+                return rank.asked_in_vain();
             }
         }
         caller.write(there, flag(true))?;
@@ -74,7 +75,11 @@ super::calls! {
         let handles = array(caller, requests, count)?;
         let active = request::active(rank, &handles)?;
         let found = active.iter().find_map(|at| looks(rank, caller, [*at], &handles).pop());
-        caller.write(there, flag(found.is_some() || active.is_empty()))?;
+        let over = found.is_some() || active.is_empty();
+        caller.write(there, flag(over))?;
+        if !over {
+            rank.asked_in_vain()?;
+        }
         let (at, stat) = found.map_or((MPI_UNDEFINED, Ok(Stat::EMPTY)), |(at, stat)| (at as c_int, stat));
         caller.write(index, at)?;
         received(caller, status, stat)
@@ -85,7 +90,9 @@ super::calls! {
         let handles = array(caller, requests, incount)?;
         let active = request::active(rank, &handles)?;
         let done = (!active.is_empty()).then(|| looks(rank, caller, active, &handles));
-        some(caller, done, (outcount, indices, statuses))
+        let vain = done.as_ref().is_some_and(Vec::is_empty);
+        some(caller, done, (outcount, indices, statuses))?;
+        if vain { rank.asked_in_vain() } else { Ok(()) }
     }
     fn MPI_Status_get_source(status: *const MPI_Status, source: *mut c_int) |_, caller| {
         caller.write(source, caller.part(status, SOURCE)?)

@@ -15,11 +15,18 @@ use crate::request::{Pending, keep};
 use crate::stat::Stat;
 
 /// Tells whether there is a message, and of which.
-fn found(caller: &Caller, to: *mut c_int, stat: Option<&Stat>, status: *mut MPI_Status) -> Out {
+fn found(
+    rank: &Rank,
+    caller: &Caller,
+    to: *mut c_int,
+    stat: Option<&Stat>,
+    status: *mut MPI_Status,
+) -> Out {
     caller.write(to, flag(stat.is_some()))?;
-    if let Some(stat) = stat {
-        tell(caller, status, stat);
-    }
+    let Some(stat) = stat else {
+        return rank.asked_in_vain();
+    };
+    tell(caller, status, stat);
     Ok(())
 }
 
@@ -77,7 +84,7 @@ super::calls! {
     fn MPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, there: *mut c_int, status: *mut MPI_Status) on comm |rank, caller| {
         let on = rank.comm(comm)?;
         let stat = p2p::iprobe(From::new(&on, source, tag)?, &on)?;
-        found(caller, there, stat.as_ref(), status)
+        found(rank, caller, there, stat.as_ref(), status)
     }
     fn MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status) on comm |rank, caller| {
         let on = rank.comm(comm)?;
@@ -89,7 +96,7 @@ super::calls! {
     fn MPI_Improbe(source: c_int, tag: c_int, comm: MPI_Comm, there: *mut c_int, message: *mut MPI_Message, status: *mut MPI_Status) on comm |rank, caller| {
         let on = rank.comm(comm)?;
         let taken = matched::matched_probe(rank, From::new(&on, source, tag)?, &on, false)?;
-        found(caller, there, taken.as_ref().map(|(_, stat)| stat), status)?;
+        found(rank, caller, there, taken.as_ref().map(|(_, stat)| stat), status)?;
         match taken {
             Some((handle, _)) => caller.write(message, handle),
             None => Ok(()),

@@ -99,7 +99,7 @@ super::calls! {
         let tested = one(caller, request, |it| request::test(rank, caller, it));
         // A request that failed is over.
         caller.write(there, flag(!matches!(tested, Ok(None))))?;
-        tested.transpose().map_or(Ok(()), |stat| received(caller, status, stat))
+        tested.transpose().map_or_else(|| rank.asked_in_vain(), |stat| received(caller, status, stat))
     }
     fn MPI_Waitall(count: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status) |rank, caller| {
         let results = several(caller, requests, count, |all| {
@@ -119,7 +119,7 @@ super::calls! {
             Ok(Some(all.iter_mut().map(|it| request::wait(rank, caller, it)).enumerate().collect()))
         })?;
         caller.write(there, flag(results.is_some()))?;
-        results.map_or(Ok(()), |results| settle(caller, statuses, results))
+        results.map_or_else(|| rank.asked_in_vain(), |results| settle(caller, statuses, results))
     }
     fn MPI_Waitany(count: c_int, requests: *mut MPI_Request, index: *mut c_int, status: *mut MPI_Status) |rank, caller| {
         let found = several(caller, requests, count, |all| request::wait_any(rank, caller, all))?;
@@ -138,6 +138,9 @@ super::calls! {
             Ok(active.is_empty().then_some((MPI_UNDEFINED, Ok(Stat::EMPTY))))
         })?;
         caller.write(there, flag(found.is_some()))?;
+        if found.is_none() {
+            rank.asked_in_vain()?;
+        }
         let (at, stat) = found.unwrap_or((MPI_UNDEFINED, Ok(Stat::EMPTY)));
         caller.write(index, at)?;
         received(caller, status, stat)
@@ -156,13 +159,15 @@ super::calls! {
     }
     fn MPI_Testsome(incount: c_int, requests: *mut MPI_Request, outcount: *mut c_int, indices: *mut c_int, statuses: *mut MPI_Status) |rank, caller| {
         let done = several(caller, requests, incount, |all| sweep(rank, caller, all))?;
-        some(caller, done, (outcount, indices, statuses))
+        let vain = done.as_ref().is_some_and(Vec::is_empty);
+        some(caller, done, (outcount, indices, statuses))?;
+        if vain { rank.asked_in_vain() } else { Ok(()) }
     }
     fn MPI_Request_get_status(request: MPI_Request, there: *mut c_int, status: *mut MPI_Status) |rank, caller| {
         let looked = request::look(rank, caller, request);
         // A request that failed is over.
         caller.write(there, flag(!matches!(looked, Ok(None))))?;
-        looked.transpose().map_or(Ok(()), |stat| received(caller, status, stat))
+        looked.transpose().map_or_else(|| rank.asked_in_vain(), |stat| received(caller, status, stat))
     }
     fn MPI_Cancel(request: *mut MPI_Request) |rank, caller| {
         request::cancel(rank, caller.read(request)?)

@@ -89,7 +89,8 @@ super::calls! {
     }
     fn MPI_Win_test(win: MPI_Win, there: *mut c_int) on win |rank, caller| {
         let over = rank.win(win)?.test()?;
-        caller.write(there, flag(over))
+        caller.write(there, flag(over))?;
+        if over { Ok(()) } else { rank.asked_in_vain() }
     }
     fn MPI_Win_lock(lock_type: c_int, target: c_int, assert: c_int, win: MPI_Win) on win |rank, _| {
         rank.win(win)?.lock(lock_type, target, assert)
