@@ -75,6 +75,14 @@ typedef int MPI_Grequest_cancel_function(void *, int);
 typedef int MPI_Datarep_extent_function(MPI_Datatype, MPI_Aint *, void *);
 typedef int MPI_Datarep_conversion_function(void *, MPI_Datatype, int, void *, MPI_Offset, void *);
 typedef int MPI_Datarep_conversion_function_c(void *, MPI_Datatype, MPI_Count, void *, MPI_Offset, void *);
+typedef MPI_Comm_errhandler_function MPI_Comm_errhandler_fn;
+typedef MPI_File_errhandler_function MPI_File_errhandler_fn;
+typedef MPI_Win_errhandler_function MPI_Win_errhandler_fn;
+typedef MPI_Session_errhandler_function MPI_Session_errhandler_fn;
+#define MPI_F_STATUS_SIZE 8
+#define MPI_F_SOURCE 0
+#define MPI_F_TAG 1
+#define MPI_F_ERROR 2
 #define MPI_CONVERSION_FN_NULL ((MPI_Datarep_conversion_function *)0)
 #define MPI_CONVERSION_FN_NULL_C ((MPI_Datarep_conversion_function_c *)0)
 #define MPI_DISPLACEMENT_CURRENT (-1)
@@ -91,10 +99,11 @@ typedef int MPI_Datarep_conversion_function_c(void *, MPI_Datatype, MPI_Count, v
 ";
 
 /// Functions that no list defines.
-const SPECIAL: [&str; 9] = [
+const SPECIAL: [&str; 10] = [
     "int MPI_Init(int *argc, char ***argv);",
     "int MPI_Init_thread(int *argc, char ***argv, int required, int *provided);",
     "int MPI_Finalize(void);",
+    "int MPI_T_finalize(void);",
     "int MPI_Session_init(MPI_Info info, MPI_Errhandler errhandler, MPI_Session *session);",
     "int MPI_Pcontrol(const int level, ...);",
     "double MPI_Wtime(void);",

@@ -49,6 +49,8 @@ pub(crate) struct Rank {
     /// The call that it is in, or was in last.
     pub call: Cell<&'static str>,
     pub asking: Asking,
+    /// How often it has initialised the interface for tools.
+    pub tools: Cell<usize>,
     pub level: Cell<c_int>,
     pub world: Rc<Communicator>,
     pub alone: Rc<Communicator>,
@@ -118,6 +120,7 @@ impl Rank {
             entered: RefCell::default(),
             call: Cell::new(NO_CALL),
             asking: Asking::new(me, doing),
+            tools: Cell::new(0),
             level: Cell::new(MPI_THREAD_SINGLE),
             world: Rc::new(world),
             alone: Rc::new(alone),

@@ -100,6 +100,7 @@ const PARTS: &[(&str, &[&[&str]])] = &[
         "for older programs, and others",
         &[others::DONE, &["MPI_Pcontrol"]],
     ),
+    ("for tools", &[tools::SPECIAL, tools::DONE]),
     ("refused", &[refused::DONE]),
     ("refused: files", &[refused_files::DONE]),
 ];
@@ -145,6 +146,7 @@ const SIGNATURES: &[&[Signature]] = &[
     collectives::large::SIGNATURES,
     reductions::large::SIGNATURES,
     neighborhoods::large::SIGNATURES,
+    tools::SIGNATURES,
     refused::SIGNATURES,
     refused_files::SIGNATURES,
 ];
@@ -202,6 +204,7 @@ const ADDRESSES: &[fn() -> Vec<usize>] = &[
     collectives::large::addresses,
     reductions::large::addresses,
     neighborhoods::large::addresses,
+    tools::addresses,
     refused::addresses,
     refused_files::addresses,
 ];
