@@ -69,22 +69,15 @@ impl Cartesian {
     #[doc(alias = "MPI_Cart_create")]
     #[track_caller]
     pub fn new(comm: &Comm, dims: &[usize], periodic: &[bool]) -> Result<Self> {
-        let places = dims
-            .iter()
-            .try_fold(1usize, |all, dim| all.checked_mul(*dim));
-        if places != Some(comm.size()) || dims.len() != periodic.len() {
-            let (grid, ranks) = (
-                format!("{dims:?} with {} ends", periodic.len()),
-                comm.size(),
-            );
-            return Err(Error::usage(format!(
-                "a grid of {grid} does not fit {ranks} ranks"
-            )));
+        let site = Location::caller();
+        if let Err(refusal) = check_grid(dims, periodic, comm.size()) {
+            let show = || format!("cartesian({dims:?}, {periodic:?})");
+            return comm.op(site, &show, || Err(refusal));
         }
         let call = Call {
             detail: Detail::Grid(Grid::new(dims, periodic)),
             algorithm: digest(&(dims, periodic)),
-            ..comm.call(Verb::Cartesian, Location::caller())
+            ..comm.call(Verb::Cartesian, site)
         };
         let comm = comm.once_more(call, &Birth::Cartesian(dims.into()))?;
         let places = Places {
@@ -154,6 +147,18 @@ impl Cartesian {
     pub fn shift(&self, dimension: usize, by: isize) -> (Option<Rank>, Option<Rank>) {
         self.places.shift(self.rank(), dimension, by)
     }
+}
+
+fn check_grid(dims: &[usize], periodic: &[bool], ranks: usize) -> Result<()> {
+    let mut sides = dims.iter();
+    let places = sides.try_fold(1usize, |all, dim| all.checked_mul(*dim));
+    if places == Some(ranks) && dims.len() == periodic.len() {
+        return Ok(());
+    }
+    let ends = periodic.len();
+    Err(Error::usage(format!(
+        "a grid of {dims:?} with {ends} ends does not fit {ranks} ranks"
+    )))
 }
 
 /// The dimensions of a grid, and which of them are periodic.

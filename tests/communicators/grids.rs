@@ -189,3 +189,20 @@ fn grids_of_absurd_numbers_are_found_or_refused_at_once() {
     refused(7, 0, "without dimensions");
     refused(7, usize::MAX, "no memory");
 }
+
+#[test]
+fn a_grid_that_does_not_fit_is_refused_with_its_call_and_line() {
+    let texts = rankfold::World::new(3).run(|comm| {
+        let line = line!() + 1;
+        let refused = Cartesian::new(comm, &[0, 1 << 40, 7], &[true, false]).map(drop);
+        comm.barrier()?;
+        Ok((refused.unwrap_err().to_string(), line))
+    });
+    for (text, line) in texts.unwrap() {
+        let call =
+            "cartesian([0, 1099511627776, 7], [true, false]) at tests/communicators/grids.rs";
+        assert!(text.starts_with(&format!("{call}:{line}:")), "{text}");
+        let says = "a grid of [0, 1099511627776, 7] with 2 ends does not fit 3 ranks";
+        assert!(text.ends_with(says), "{text}");
+    }
+}
