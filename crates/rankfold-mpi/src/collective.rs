@@ -170,6 +170,15 @@ fn numbered(blocks: Vec<Vec<Byte>>) -> Vec<(usize, u32, Vec<Byte>)> {
     blocks.map(|(at, block)| (at, 0, block)).collect()
 }
 
+/// The length of a rank's own part of a scatter.
+fn own_bytes(root: usize, send: &Option<(Place, Parts)>, recv: &Option<Place>) -> Out<usize> {
+    match (recv, send) {
+        (Some(into), _) => Ok(into.buffer().bytes()),
+        (None, Some((from, parts))) => Ok(parts.of(root, from).bytes()),
+        (None, None) => Err(failure(MPI_ERR_BUFFER, "MPI_IN_PLACE is for the root")),
+    }
+}
+
 /// Scatter and scatterv. `send` is at the root only; `recv` is none there if its part stays in place.
 pub(crate) fn scatter(
     caller: &Caller,
@@ -182,11 +191,7 @@ pub(crate) fn scatter(
     if let Some((from, parts)) = &send {
         distinct_from_parts(recv.as_ref(), from, parts)?;
     }
-    let mine = match (&recv, &send) {
-        (Some(into), _) => into.buffer().bytes(),
-        (None, Some((from, parts))) => parts.of(root, from).bytes(),
-        (None, None) => return Err(failure(MPI_ERR_BUFFER, "MPI_IN_PLACE is for the root")),
-    };
+    let mine = own_bytes(root, &send, &recv)?;
     let blocks = send
         .as_ref()
         .map(|(from, parts)| scattered(caller, comm, mark, from, parts));

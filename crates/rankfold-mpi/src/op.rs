@@ -340,48 +340,32 @@ macro_rules! located {
 
 /// The loop of a predefined operator on packed elements of a signature, if it is on these.
 fn kernel(op: MPI_Op, runs: &[(Basic, u64)]) -> Option<Kernel> {
-    use Holds::{Float, Signed};
     match op {
         MPI_REPLACE => return Some(|left, right| right.copy_from_slice(left)),
         MPI_NO_OP => return Some(|_, _| {}),
         _ => {}
     }
+    let is_located = [MPI_MINLOC, MPI_MAXLOC].contains(&op);
     match runs {
-        [
-            (
-                Basic {
-                    holds: Signed,
-                    size: 4,
-                },
-                2,
-            ),
-        ] if [MPI_MINLOC, MPI_MAXLOC].contains(&op) => {
-            located!(op, i32)
-        }
-        [(Basic { holds: Float, size }, 2)] if [MPI_MINLOC, MPI_MAXLOC].contains(&op) => match size
-        {
-            4 => located!(op, f32, f32),
-            8 => located!(op, f64, f64),
-            _ => None,
-        },
+        [(basic, 2)] if is_located => located_of(op, basic, basic),
         [(basic, _)] => kernel_of(op, basic),
-        [
-            (value, 1),
-            (
-                Basic {
-                    holds: Signed,
-                    size: 4,
-                },
-                1,
-            ),
-        ] => match (value.holds, value.size) {
-            (Float, 4) => located!(op, f32),
-            (Float, 8) => located!(op, f64),
-            (Float, 16) => crate::extended::located(op),
-            (Signed, 8) => located!(op, i64),
-            (Signed, 2) => located!(op, i16),
-            _ => None,
-        },
+        [(value, 1), (place, 1)] => located_of(op, value, place),
+        _ => None,
+    }
+}
+
+/// The same on pairs of a value and its place.
+fn located_of(op: MPI_Op, value: &Basic, place: &Basic) -> Option<Kernel> {
+    use Holds::{Float, Signed};
+    match (value.holds, value.size, place.holds, place.size) {
+        (Signed, 4, Signed, 4) => located!(op, i32),
+        (Signed, 8, Signed, 4) => located!(op, i64),
+        (Signed, 2, Signed, 4) => located!(op, i16),
+        (Float, 4, Signed, 4) => located!(op, f32),
+        (Float, 8, Signed, 4) => located!(op, f64),
+        (Float, 16, Signed, 4) => crate::extended::located(op),
+        (Float, 4, Float, 4) => located!(op, f32, f32),
+        (Float, 8, Float, 8) => located!(op, f64, f64),
         _ => None,
     }
 }

@@ -178,6 +178,12 @@ impl Move {
             Move::Barrier | Move::AllGather { .. } | Move::AllToAll { .. } => None,
         }
     }
+
+    /// The call of this name that moves so.
+    fn collective(&self, call: &'static str) -> Collective {
+        let root = self.root();
+        Collective { call, root }
+    }
 }
 
 /// What has come: the blocks of equal length of all ranks, or the messages of an exchange.
@@ -246,8 +252,7 @@ pub(crate) fn execute(rank: &Rank, caller: &Caller, comm: &Communicator, plan: P
             Arrived::Blocks(output, size)
         }
         movement @ Move::Exchange { .. } => {
-            let plan = Plan { movement, then };
-            let started = start(rank.call.get(), comm, plan)?;
+            let started = start(rank.call.get(), comm, Plan { movement, then })?;
             return started.wait(rank, caller).map(drop);
         }
     };
@@ -257,8 +262,7 @@ pub(crate) fn execute(rank: &Rank, caller: &Caller, comm: &Communicator, plan: P
 /// Starts a call of this name.
 pub(crate) fn start(name: &'static str, comm: &Communicator, plan: Plan) -> Out<Pending> {
     let Plan { movement, then } = plan;
-    let root = movement.root();
-    let collective = Collective { call: name, root };
+    let collective = movement.collective(name);
     let (engine, size) = (&comm.comm, comm.comm.size());
     let (request, ranks) = match movement {
         Move::Barrier => (
@@ -282,8 +286,7 @@ pub(crate) fn start(name: &'static str, comm: &Communicator, plan: Plan) -> Out<
         Move::AllGather { block } => (engine.iall_gather(block)?.map(RequestPart::Moved), size),
         Move::AllToAll { all } => (engine.iall_to_all(all)?.map(RequestPart::Moved), size),
         Move::Exchange { to, from, .. } => {
-            let pending = exchange(comm, to, from, then)?;
-            return Ok(pending.of_collective(collective));
+            return Ok(exchange(comm, to, from, then)?.of_collective(collective));
         }
     };
     let finish = move |_: &Rank, caller: &Caller, parts: Vec<RequestPart>| {

@@ -108,18 +108,16 @@ impl Rank {
     pub(crate) fn new(shared: Arc<Shared>, comm: Comm) -> rankfold::Result<Rank> {
         let empty = Rc::new(comm.group().include([])?);
         let me = comm.rank();
-        let doing = shared.doings.of(me);
-        let alone = comm.subset(&[me])?;
+        let alone = Communicator::new(comm.subset(&[me])?, MPI_COMM_SELF.addr(), "MPI_COMM_SELF")?;
         let world = Communicator::new(comm, MPI_COMM_WORLD.addr(), "MPI_COMM_WORLD")?;
-        let alone = Communicator::new(alone, MPI_COMM_SELF.addr(), "MPI_COMM_SELF")?;
         Ok(Rank {
+            asking: Asking::new(me, shared.doings.of(me)),
             shared,
             phase: Cell::new(Phase::BeforeInit),
             initialised: Cell::new(false),
             finalised: Cell::new(false),
             entered: RefCell::default(),
             call: Cell::new(NO_CALL),
-            asking: Asking::new(me, doing),
             tools: Cell::new(0),
             level: Cell::new(MPI_THREAD_SINGLE),
             world: Rc::new(world),

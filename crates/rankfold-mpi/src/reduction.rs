@@ -132,10 +132,8 @@ pub(crate) fn reduce_scatter(
     let (mark, me, size) = (mark(name, &fold), comm.comm.rank(), comm.comm.size());
     let from = send.unwrap_or_else(|| recv.clone());
     let to = (0..size).map(|rank| {
-        let (mut block, part) = (
-            Vec::new(),
-            from.part(parts.places[rank], parts.counts[rank]),
-        );
+        let part = from.part(parts.places[rank], parts.counts[rank]);
+        let mut block = Vec::new();
         mark.encode(caller, &part, &mut block)?;
         Ok((rank, 0, block))
     });

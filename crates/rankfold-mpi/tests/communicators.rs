@@ -400,53 +400,47 @@ fn number_from_rank_0(on: MPI_Comm, tag: c_int) -> c_int {
     number[0]
 }
 
+/// A duplicate of the world, completed by waiting or by a test.
+fn started_dup(waits: bool) -> MPI_Comm {
+    let (mut twin, mut request) = (MPI_COMM_NULL, MPI_REQUEST_NULL);
+    let (mut there, none) = (1, MPI_STATUS_IGNORE);
+    ok!(MPI_Comm_idup(MPI_COMM_WORLD, &mut twin, &mut request));
+    match waits {
+        true => ok!(MPI_Wait(&mut request, none)),
+        false => ok!(MPI_Test(&mut request, &mut there, none)),
+    }
+    assert_eq!(there, 1);
+    twin
+}
+
+/// Rank 0 makes two duplicates, and sends to all ranks on each and on the world.
+fn sent_on_duplicates(size: usize) -> ([MPI_Comm; 2], Vec<MPI_Request>) {
+    let twins = [started_dup(true), started_dup(false)];
+    let all = [twins[0], twins[1], MPI_COMM_WORLD];
+    let mut sends = vec![MPI_REQUEST_NULL; 3 * size];
+    for (nth, send) in sends.iter_mut().enumerate() {
+        let (on, rank) = (all[nth % 3], (nth / 3) as c_int);
+        let number = [10 * rank + (nth % 3) as c_int];
+        ok!(MPI_Isend(at(&number), 1, MPI_INT, rank, 4, on, send));
+    }
+    (twins, sends)
+}
+
 #[test]
 fn a_started_dup_waits_for_no_rank_and_its_messages_are_kept_for_who_comes_later() {
     programs(|me, size| {
-        let (mut twins, mut requests) = ([MPI_COMM_NULL; 2], [MPI_REQUEST_NULL; 2]);
-        let mut make = |nth: usize| {
-            let request = &mut requests[nth];
-            ok!(MPI_Comm_idup(MPI_COMM_WORLD, &mut twins[nth], request));
-            // Completed by waiting in the one case, and by a test in the other.
-            let (mut there, none) = (1, MPI_STATUS_IGNORE);
-            match nth {
-                0 => ok!(MPI_Wait(request, none)),
-                _ => ok!(MPI_Test(request, &mut there, none)),
-            }
-            assert_eq!(there, 1);
-            twins[nth]
-        };
-        let mut sends = vec![MPI_REQUEST_NULL; 3 * size];
-        if me == 0 {
-            let all = [make(0), make(1), MPI_COMM_WORLD];
-            for (nth, send) in sends.iter_mut().enumerate() {
-                let (on, rank) = (all[nth % 3], (nth / 3) as c_int);
-                let number = [10 * rank + (nth % 3) as c_int];
-                ok!(MPI_Isend(at(&number), 1, MPI_INT, rank, 4, on, send));
-            }
-        }
+        let first = (me == 0).then(|| sent_on_duplicates(size));
         // The others need a message before they make theirs.
         let mine = 10 * me as c_int;
         assert_eq!(number_from_rank_0(MPI_COMM_WORLD, 4), mine + 2);
-        let all = match me {
-            0 => twins,
-            _ => [make(0), make(1)],
-        };
-        assert_eq!(number_from_rank_0(all[1], 4), mine + 1);
-        assert_eq!(number_from_rank_0(all[0], 4), mine);
+        let later = || ([started_dup(false), started_dup(true)], Vec::new());
+        let (twins, mut sends) = first.unwrap_or_else(later);
+        assert_eq!(number_from_rank_0(twins[1], 4), mine + 1);
+        assert_eq!(number_from_rank_0(twins[0], 4), mine);
         let (many, none) = (sends.len() as c_int, MPI_STATUSES_IGNORE);
         ok!(MPI_Waitall(many, sends.as_mut_ptr(), none));
-        for mut twin in all {
-            let mut sum = [0];
-            ok!(MPI_Allreduce(
-                at(&[me as c_int]),
-                to(&mut sum),
-                1,
-                MPI_INT,
-                MPI_SUM,
-                twin
-            ));
-            assert_eq!(sum[0] as usize, size * (size - 1) / 2);
+        for mut twin in twins {
+            assert_eq!(sum_over(twin, me as i64) as usize, size * (size - 1) / 2);
             ok!(MPI_Comm_free(&mut twin));
         }
     });

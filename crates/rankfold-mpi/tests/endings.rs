@@ -35,6 +35,15 @@ fn report_of(how: &str, optimized: &str) -> Option<(String, Option<i32>)> {
     Some((errors, output.status.code()))
 }
 
+/// The exit code of the launcher.
+fn code_of(how: &str) -> i32 {
+    match how {
+        "quick_exit" => 4,
+        "abort" | "assert" | "raise" => 128 + 6,
+        _ => 1,
+    }
+}
+
 #[test]
 fn a_rank_that_ends_the_process_is_reported_with_its_line() {
     for (how, expected) in [
@@ -72,12 +81,7 @@ fn a_rank_that_ends_the_process_is_reported_with_its_line() {
         };
         assert!(errors.contains(expected), "{how}: {errors}");
         assert!(errors.contains("the first culprit is rank 1"), "{errors}");
-        let expected = match how {
-            "quick_exit" => 4,
-            "abort" | "assert" | "raise" => 128 + 6,
-            _ => 1,
-        };
-        assert_eq!(code, Some(expected), "{how}");
+        assert_eq!(code, Some(code_of(how)), "{how}");
     }
 }
 

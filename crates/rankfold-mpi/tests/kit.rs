@@ -180,50 +180,28 @@ fn a_wait_that_is_too_long_is_ended() {
     assert!(!report.contains("rankfold-mpi/src"), "{report}");
 }
 
-/// How ranks ask for what never comes.
-fn asks(how: usize) {
-    let (mut number, mut request, mut there, mut at) = ([0], MPI_REQUEST_NULL, 0, 0);
-    let (mut status, mut message) = (no_status(), MPI_MESSAGE_NULL);
-    let buffer = to(&mut number);
-    ok!(MPI_Irecv(
-        buffer,
-        1,
-        MPI_INT,
-        0,
-        0,
-        MPI_COMM_WORLD,
-        &mut request
-    ));
-    while there == 0 {
-        match how {
-            0 => ok!(MPI_Test(&mut request, &mut there, &mut status)),
-            1 => ok!(MPI_Testall(1, &mut request, &mut there, &mut status)),
-            2 => ok!(MPI_Testany(
-                1,
-                &mut request,
-                &mut at,
-                &mut there,
-                &mut status
-            )),
-            3 => ok!(MPI_Testsome(
-                1,
-                &mut request,
-                &mut there,
-                &mut at,
-                &mut status
-            )),
-            4 => ok!(MPI_Iprobe(0, 1, MPI_COMM_WORLD, &mut there, &mut status)),
-            5 => ok!(MPI_Improbe(
-                0,
-                1,
-                MPI_COMM_WORLD,
-                &mut there,
-                &mut message,
-                &mut status
-            )),
-            _ => ok!(MPI_Request_get_status(request, &mut there, &mut status)),
-        }
+/// Asks once for what never comes.
+fn ask(how: usize, request: &mut MPI_Request) -> c_int {
+    let (mut there, mut at, mut status, world) = (0, 0, no_status(), MPI_COMM_WORLD);
+    let (to, told, mut message) = (&mut there, &mut status, MPI_MESSAGE_NULL);
+    match how {
+        0 => ok!(MPI_Test(request, to, told)),
+        1 => ok!(MPI_Testall(1, request, to, told)),
+        2 => ok!(MPI_Testany(1, request, &mut at, to, told)),
+        3 => ok!(MPI_Testsome(1, request, to, &mut at, told)),
+        4 => ok!(MPI_Iprobe(0, 1, world, to, told)),
+        5 => ok!(MPI_Improbe(0, 1, world, to, &mut message, told)),
+        _ => ok!(MPI_Request_get_status(*request, to, told)),
     }
+    there
+}
+
+/// Asks for ever.
+fn asks(how: usize) {
+    let (mut number, mut request) = ([0], MPI_REQUEST_NULL);
+    let (buffer, world) = (to(&mut number), MPI_COMM_WORLD);
+    ok!(MPI_Irecv(buffer, 1, MPI_INT, 0, 0, world, &mut request));
+    while ask(how, &mut request) == 0 {}
 }
 
 #[test]

@@ -113,7 +113,20 @@ fn a_request_that_failed_is_over_and_fails_too_for_who_completes_it_after_a_look
         // SAFETY: places for results.
         let class = unsafe { MPI_Request_get_status(request, &mut flag, none) };
         assert_eq!((class, flag), (MPI_ERR_TRUNCATE, 1));
-        let (all, mut number, mut statuses) = ([request, truncated()], 0, [no_status(); 2]);
+        // SAFETY: places for results.
+        let class = unsafe { MPI_Wait(&mut request, none) };
+        assert_eq!(class, MPI_ERR_TRUNCATE);
+        assert_eq!(request, MPI_REQUEST_NULL);
+    })
+    .unwrap();
+}
+
+#[test]
+fn a_look_at_several_requests_tells_of_those_that_failed() {
+    try_program(Program::new(1), |_, _| {
+        ok!(MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN));
+        let (none, mut flag) = (MPI_STATUS_IGNORE, 5);
+        let (all, mut number, mut statuses) = ([truncated(), truncated()], 0, [no_status(); 2]);
         let mut at = [5; 2];
         let (places, told) = (at.as_mut_ptr(), statuses.as_mut_ptr());
         // SAFETY: places for results.
