@@ -100,7 +100,7 @@ mod values;
 
 mod values_pairwise;
 
-mod dup_at_once;
+mod idup;
 mod even_grid;
 mod exact;
 

@@ -116,9 +116,9 @@ pub(crate) fn dup(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out<MPI_Comm> {
 }
 
 /// `MPI_Comm_idup`: waits for no other rank.
-pub(crate) fn dup_at_once(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out<MPI_Comm> {
+pub(crate) fn idup(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out<MPI_Comm> {
     let parent = rank.comm(of)?;
-    let comm = parent.comm.dup_at_once()?;
+    let comm = parent.comm.idup()?;
     let hidden = hidden::at_once(&comm)?;
     let made = Communicator::with(comm, hidden, 0, "");
     let made = keep_made(rank, made, &parent, parent.topology.clone());

@@ -12,7 +12,7 @@ pub(crate) fn of(comm: &Comm) -> Result<Comm> {
 
 /// The same without waiting for the others.
 pub(crate) fn at_once(comm: &Comm) -> Result<Comm> {
-    comm.dup_at_once()
+    comm.idup()
 }
 
 pub(crate) fn irecv(

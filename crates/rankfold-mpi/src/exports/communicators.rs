@@ -33,7 +33,7 @@ super::calls! {
     }
     /// The communicator is made at once, without waiting for the others: the request is complete.
     fn MPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
-        caller.write(newcomm, comm::dup_at_once(rank, caller, comm)?)?;
+        caller.write(newcomm, comm::idup(rank, caller, comm)?)?;
         caller.write(request, keep(rank, Pending::done(Stat::EMPTY)))
     }
     fn MPI_Comm_split(comm: MPI_Comm, color: c_int, key: c_int, newcomm: *mut MPI_Comm) on comm |rank, caller| {

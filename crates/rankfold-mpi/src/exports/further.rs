@@ -114,7 +114,7 @@ super::calls! {
     }
     fn MPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
         super::infos::check(rank, info)?;
-        caller.write(newcomm, crate::comm::dup_at_once(rank, caller, comm)?)?;
+        caller.write(newcomm, crate::comm::idup(rank, caller, comm)?)?;
         caller.write(request, keep(rank, Pending::done(Stat::EMPTY)))
     }
     /// Returns once all buffered messages have left, for which it waits.

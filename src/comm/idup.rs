@@ -6,7 +6,7 @@ use super::Comm;
 use crate::error::{Error, Result};
 use crate::transport::trace::origin::Birth;
 
-/// # Communicators: duplicates at once
+/// # Communicators: non-blocking duplicates
 impl Comm {
     /// [`dup`](Comm::dup) that waits for no other rank. All ranks call it, the first to do so makes the communicator, and
     /// the n-th call of each gives the same one; what is sent there to a rank that has not called it yet is there when
@@ -24,12 +24,12 @@ impl Comm {
     ///
     /// World::new(2).run(|comm| {
     ///     if comm.rank() == 0 {
-    ///         comm.dup_at_once()?.send(1, 7, &[2])?;
+    ///         comm.idup()?.send(1, 7, &[2])?;
     ///         comm.send(1, 7, &[1])?;
     ///     } else {
     ///         // Rank 0 has not waited for this rank.
     ///         assert_eq!(comm.recv::<i32>(0, 7)?.0, [1]);
-    ///         assert_eq!(comm.dup_at_once()?.recv::<i32>(0, 7)?.0, [2]);
+    ///         assert_eq!(comm.idup()?.recv::<i32>(0, 7)?.0, [2]);
     ///     }
     ///     Ok(())
     /// })?;
@@ -37,9 +37,9 @@ impl Comm {
     /// ```
     #[doc(alias = "MPI_Comm_idup")]
     #[track_caller]
-    pub fn dup_at_once(&self) -> Result<Comm> {
+    pub fn idup(&self) -> Result<Comm> {
         let site = Location::caller();
-        self.op(site, &|| "dup_at_once".into(), || {
+        self.op(site, &|| "idup".into(), || {
             if let Some(far) = (0..self.size()).find(|rank| self.is_elsewhere(*rank)) {
                 return Err(Error::usage(format!(
                     "rank {far} is in another process, where no duplicate can be found: use dup"
