@@ -10,13 +10,15 @@ pub(crate) use parking_lot::Mutex;
 #[cfg(not(all(test, loom)))]
 pub(crate) use real::Place;
 #[cfg(not(all(test, loom)))]
-pub(crate) use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence};
+pub(crate) use std::sync::atomic::{
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+};
 
 #[cfg(all(test, loom))]
 pub(crate) use loom::cell::UnsafeCell as Place;
 #[cfg(all(test, loom))]
 pub(crate) use loom::sync::atomic::{
-    AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
+    AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering, fence,
 };
 #[cfg(all(test, loom))]
 pub(crate) use model::{Mutex, Parker, Unparker};

@@ -87,6 +87,25 @@ impl<'a, 'o> Buffers<'a, 'o> {
         fold(view, region, combine, data, folds)
     }
 
+    /// Folds elements that have arrived with those of a region of one run of the output, and stores the result in both
+    /// places.
+    pub(super) fn fold_both(
+        &mut self,
+        region: Region,
+        combine: Combine,
+        mut theirs: ElementsMut<'_>,
+        folds: &dyn Folds,
+    ) -> Result<()> {
+        let room = self.room(region);
+        let held = self.writable(room)?.get(run_of(region));
+        let mut held = held.ok_or_else(|| not_there(region))?;
+        unwind::operator(|| match combine {
+            Combine::FoldLeft => folds.both(&mut theirs, &mut held),
+            _ => folds.both(&mut held, &mut theirs),
+        });
+        Ok(())
+    }
+
     /// Runs one step of a rank.
     #[inline]
     pub(super) fn run(&mut self, link: &InCall<'_>, step: Step, folds: &dyn Folds) -> Result<()> {

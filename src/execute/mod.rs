@@ -21,6 +21,7 @@
 mod buffers;
 mod cells;
 mod direct;
+mod halves;
 pub(crate) mod over_cells;
 mod owned_buffers;
 mod posted;

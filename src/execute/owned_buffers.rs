@@ -11,6 +11,8 @@
 //!   region that it names; the loans of elements in this region are ended before. (What a fold has moved to the spare
 //!   room comes back in the turn of the call in which it left, and no step of a started call moves anything there.) No
 //!   reference to other elements than those is made meanwhile: [`Operands`](crate::op::folds::Operands) are pointers.
+//! - *Its receiver may write* what is lent [exclusively](OwnedBuffers::send). Then it is not read here either: the other
+//!   loans of these elements are ended before, and this one before any of them is read, by a copy or for a message.
 //! - A loan that its receiver reads is waited for. The receiver copies or folds, waits for no rank meanwhile, and settles
 //!   the loan also while unwinding. A loan that is not being read is replaced by a copy at once.
 #![allow(unsafe_code)]
@@ -21,7 +23,7 @@ use super::buffers::Buffers;
 use crate::Rank;
 use crate::engine::workspace::Rooms;
 use crate::error::Result;
-use crate::op::elements::{Elements, Info};
+use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::Folds;
 use crate::op::owned::Owned;
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step};
@@ -78,7 +80,17 @@ impl Loans {
     #[inline]
     fn end_over(&mut self, port: &Port, region: Region) {
         if !self.0.is_empty() {
-            self.end_some(port, |lent| lent.overlaps(&region));
+            self.end_some(port, |lent, _| lent.overlaps(&region));
+        }
+    }
+
+    /// Ends the loans of elements of a region which their receivers may write: it is about to be read.
+    #[inline]
+    fn end_exclusive_over(&mut self, port: &Port, region: Region) {
+        if !self.0.is_empty() {
+            self.end_some(port, |lent, loan| {
+                loan.is_exclusive() && lent.overlaps(&region)
+            });
         }
     }
 
@@ -90,13 +102,13 @@ impl Loans {
         if port.gives_moments() {
             self.await_all(port);
         }
-        self.end_some(port, |_| true);
+        self.end_some(port, |_, _| true);
     }
 
-    fn end_some(&mut self, port: &Port, which: impl Fn(&Region) -> bool) {
+    fn end_some(&mut self, port: &Port, which: impl Fn(&Region, &OwnLoan) -> bool) {
         let mut place = 0;
-        while let Some((lent, _)) = self.0.get(place) {
-            match which(lent) {
+        while let Some((lent, loan)) = self.0.get(place) {
+            match which(lent, loan) {
                 true => port.end_own(self.0.swap_remove(place).1),
                 false => place += 1,
             }
@@ -145,6 +157,7 @@ impl OwnedBuffers<'_, '_> {
     /// Makes the local copy or fold of a step.
     pub(super) fn copy(&mut self, port: &Port, copy: LocalCopy, folds: &dyn Folds) -> Result<()> {
         self.loans.end_over(port, copy.to);
+        self.loans.end_exclusive_over(port, copy.from);
         self.buffers.copy(copy, folds)
     }
 
@@ -167,24 +180,46 @@ impl OwnedBuffers<'_, '_> {
         self.buffers.fold_in(region, combine, data, folds)
     }
 
-    /// Sends the message of a step to world rank `to`: lends it, or a copy. Returns whether the receiver had not ended
-    /// before.
+    /// Folds elements that have arrived with those of a region of one run, and stores the result in both places.
+    pub(super) fn fold_both(
+        &mut self,
+        (region, combine): (Region, Combine),
+        theirs: ElementsMut<'_>,
+        folds: &dyn Folds,
+    ) -> Result<()> {
+        self.buffers.fold_both(region, combine, theirs, folds)
+    }
+
+    /// Sends the message of a step to world rank `to`: lends it, or a copy. If it `comes_back` as the result, its receiver
+    /// may store that in its place. Returns whether the receiver had not ended before.
     pub(super) fn send(
         &mut self,
         port: &Port,
-        step: &Step,
+        (step, comes_back): (&Step, bool),
         region: Region,
         (to, head): (Rank, Head),
     ) -> Result<bool> {
+        self.loans.end_exclusive_over(port, region);
         let data = self.buffers.outgoing(region)?;
         let is_written_next = step.recv.is_some_and(|recv| recv.region.overlaps(&region));
         let is_own = region.count == 1 && region.buffer != Buffer::Scratch;
-        if !is_own || is_written_next || !port.lends_own(to, data) {
+        let exclusive = comes_back && region.buffer == Buffer::Output;
+        if !is_own || is_written_next || !port.lends_own(to, data.size(), exclusive) {
             return Ok(port.send_copy(to, head, data, CopyTo::Kept));
         }
-        // SAFETY: a run of a vector that the call owns, see the head.
-        let (loan, there) = unsafe { port.send_own(to, head, data) };
+        if exclusive {
+            self.loans.end_over(port, region);
+        }
+        // SAFETY: a run of a vector that the call owns, see the head. That of the output may be written.
+        let (loan, there) = unsafe { port.send_own(to, head, data, exclusive) };
         self.loans.0.push((region, loan));
         Ok(there)
+    }
+
+    /// Whether the receiver of what was lent has stored the result there.
+    #[inline]
+    pub(super) fn has_result(&self, region: Region) -> bool {
+        let mut loans = self.loans.0.iter();
+        loans.any(|(lent, loan)| *lent == region && loan.is_stored())
     }
 }

@@ -13,6 +13,7 @@ use std::mem;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::halves;
 use super::owned_buffers::{OwnOperands, OwnedBuffers};
 use super::posted::{Posted, Queue};
 use crate::Rank;
@@ -23,10 +24,10 @@ use crate::engine::workspace::Rooms;
 use crate::error::{Cause, Error, ErrorKind, Gone, Result};
 use crate::moves;
 use crate::names::Collective;
-use crate::op::elements::{Elements, Info};
+use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::op::folds::Folds;
 use crate::op::owned::Owned;
-use crate::schedule::{Region, Step, Transfer};
+use crate::schedule::{Combine, Region, Step, Transfer};
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::posted_receives::Slot;
@@ -66,6 +67,8 @@ struct Progress {
     /// The next step that has not begun.
     next: Option<usize>,
     posted: Queue,
+    /// The step whose message this rank has stored where it goes.
+    stored: Option<usize>,
 }
 
 impl Started {
@@ -81,6 +84,7 @@ impl Started {
             rooms: Rooms::new(info),
             next: None,
             posted: Queue::default(),
+            stored: None,
         };
         Rc::new(Started {
             call: *call,
@@ -105,6 +109,7 @@ impl Started {
             rooms,
             next,
             posted,
+            stored,
         } = part;
         let mut operands = self.operands.borrow_mut();
         let done = operands.turn(rooms, self.steps.scratch(), |buffers, folds| {
@@ -113,6 +118,7 @@ impl Started {
                 port,
                 buffers,
                 posted: &mut *posted,
+                stored,
             };
             turn.run(next, folds)
         });
@@ -287,7 +293,9 @@ impl StartedCall for Started {
         self.number.set(number);
         self.print.set(print);
         self.over.set(false);
-        self.part.borrow_mut().next = self.steps.next(None);
+        let mut part = self.part.borrow_mut();
+        (part.next, part.stored) = (self.steps.next(None), None);
+        drop(part);
         self.advance(port);
     }
 
@@ -334,6 +342,7 @@ struct Advance<'t, 'b, 'o> {
     port: &'t Port,
     buffers: OwnedBuffers<'b, 'o>,
     posted: &'t mut Queue,
+    stored: &'t mut Option<usize>,
 }
 
 impl Advance<'_, '_, '_> {
@@ -341,7 +350,7 @@ impl Advance<'_, '_, '_> {
         loop {
             let is_filled = |first: &Posted| first.slot.is_filled();
             while self.posted.first.as_ref().is_some_and(is_filled) {
-                self.fold_first(folds)?;
+                self.fold_first(*next, folds)?;
             }
             let Some(step) = *next else {
                 return Ok(self.posted.is_empty());
@@ -351,7 +360,7 @@ impl Advance<'_, '_, '_> {
             if self.must_wait(now) {
                 return Ok(false);
             }
-            self.begin(now, folds)?;
+            self.begin((step, now), folds)?;
             *next = steps.next(Some(step));
             if next.is_some_and(|later| later <= step) {
                 return Err(wrong(format!("goes back after step {step}")));
@@ -375,7 +384,7 @@ impl Advance<'_, '_, '_> {
     }
 
     /// Begins a step: copies, sends, and posts its receive.
-    fn begin(&mut self, step: &Step, folds: &dyn Folds) -> Result<()> {
+    fn begin(&mut self, (at, step): (usize, &Step), folds: &dyn Folds) -> Result<()> {
         if let Some(copy) = step.local {
             self.buffers.copy(self.port, copy, folds)?;
         }
@@ -384,7 +393,7 @@ impl Advance<'_, '_, '_> {
         }
         // The message leaves first: its receiver may be waiting for it.
         if let Some(send) = step.send {
-            self.send(step, send)?;
+            self.send((at, step), send)?;
         }
         if let Some(recv) = &step.recv {
             self.call.check_peer(recv.peer)?;
@@ -395,19 +404,44 @@ impl Advance<'_, '_, '_> {
     }
 
     /// Sends the message of a step.
-    fn send(&mut self, step: &Step, send: Transfer) -> Result<()> {
+    fn send(&mut self, (at, step): (usize, &Step), send: Transfer) -> Result<()> {
         let (call, port) = (self.call, self.port);
         call.check_peer(send.peer)?;
         let to = call.world(send.peer);
-        let line = (to, call.head(port.me));
-        match self.buffers.send(port, step, send.region, line)? {
+        let (head, bytes) = (
+            call.head(port.me),
+            send.region.elements().saturating_mul(call.info.size()),
+        );
+        let there = if self.stored.take_if(|stored| *stored == at).is_some() {
+            port.send_stored(to, head, (call.info, bytes))
+        } else {
+            let comes_back = Port::is_long(bytes) && self.comes_back(at, step);
+            self.buffers
+                .send(port, (step, comes_back), send.region, (to, head))?
+        };
+        match there {
             true => Ok(()),
             false => Err(call.without(port, port.fabric.gone(to))),
         }
     }
 
+    /// Whether what a step sends comes back in the next one.
+    fn comes_back(&self, at: usize, step: &Step) -> bool {
+        let (steps, mut place) = (&self.call.steps, None);
+        let next = steps.next(Some(at));
+        next.is_some_and(|next| halves::comes_back(step, steps.step(next, &mut place)))
+    }
+
+    /// Whether the result of a receive goes back in the step that is next.
+    fn goes_back(&self, recv: Transfer, combine: Combine, next: usize) -> bool {
+        let mut place = None;
+        let next = self.call.steps.step(next, &mut place);
+        let mut others = self.posted.iter().map(|posted| posted.recv.region);
+        halves::goes_back(recv, combine, next) && !others.any(|other| other.overlaps(&recv.region))
+    }
+
     /// Folds the message of the first posted receive, which has arrived.
-    fn fold_first(&mut self, folds: &dyn Folds) -> Result<()> {
+    fn fold_first(&mut self, next: Option<usize>, folds: &dyn Folds) -> Result<()> {
         let Some(Posted {
             recv,
             combine,
@@ -418,17 +452,43 @@ impl Advance<'_, '_, '_> {
         };
         let packet = slot.message();
         let count = recv.region.elements();
-        self.call.check_packet(self.port, &packet, count)?;
+        let is_stored = packet.count() == Some(0) && self.buffers.has_result(recv.region);
+        let sent = if is_stored { 0 } else { count };
+        self.call.check_packet(self.port, &packet, sent)?;
         moves::note(recv.peer, self.call.me, 0..count);
+        let folded = match is_stored {
+            true => Ok(()),
+            false => self.fold(&packet, (recv, combine), next, folds),
+        };
+        self.port.recorder.received(packet.head);
+        drop(packet);
+        self.port.inbox().recycle(slot);
+        folded
+    }
+
+    /// Folds a message; if it is lent exclusively and its result goes back next, stores that there too.
+    fn fold(
+        &mut self,
+        packet: &Packet,
+        (recv, combine): (Transfer, Combine),
+        next: Option<usize>,
+        folds: &dyn Folds,
+    ) -> Result<()> {
         // Before the message is claimed: its sender waits for no rank that waits in here.
         self.buffers.make_room(self.port, recv.region);
         let (info, lenders) = (self.buffers.info(), &*self.port.fabric);
         let into = (recv.region, combine);
+        let back = next
+            .filter(|&next| packet.is_lent_exclusively() && self.goes_back(recv, combine, next));
+        if let Some(back) = back {
+            let fold = |theirs: ElementsMut<'_>| self.buffers.fold_both(into, theirs, folds);
+            if let Some(folded) = packet.open_exclusive(info, lenders, fold) {
+                *self.stored = Some(back);
+                return folded;
+            }
+        }
         let fold = |data: Elements<'_>| self.buffers.fold_in(self.port, into, data, folds);
         let folded = packet.open_elements(info, lenders, fold);
-        self.port.recorder.received(packet.head);
-        drop(packet);
-        self.port.inbox().recycle(slot);
         folded.unwrap_or(Ok(()))
     }
 }

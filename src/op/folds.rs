@@ -41,6 +41,24 @@ pub(crate) unsafe trait Folds {
     /// `out[i] ← left[i] ⊕ right[i]`.
     fn two(&self, out: &mut ElementsMut<'_>, left: &Elements<'_>, right: &Elements<'_>);
 
+    /// `left[i], right[i] ← left[i] ⊕ right[i]`.
+    ///
+    /// # Panics
+    ///
+    /// Also if their numbers differ.
+    fn both(&self, left: &mut ElementsMut<'_>, right: &mut ElementsMut<'_>) {
+        if ![left.info(), right.info()]
+            .iter()
+            .all(|info| info.is(self.info()))
+        {
+            other_type();
+        }
+        assert_eq!(left.len(), right.len(), "a fold of unequal lengths");
+        let vectors = [left.first(), right.first()];
+        // SAFETY: both have these elements, of this type, and the borrows exclude all other accesses.
+        unsafe { self.several(&vectors, 0, left.len(), &To::All(&vectors)) }
+    }
+
     /// [`right`](Self::right) of `n` elements.
     ///
     /// # Safety

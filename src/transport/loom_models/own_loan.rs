@@ -74,7 +74,7 @@ impl Model {
         let message = Elements::of(&memory.message[..]);
         self.between.place.store(message.first().addr(), SeqCst);
         // SAFETY: the memory outlives the loan, or is left to it.
-        let (loan, packet) = unsafe { port.lend_own(1, Head::default(), message) };
+        let (loan, packet) = unsafe { port.lend_own(1, Head::default(), message, false) };
         self.between.packets.lock().unwrap().push(packet);
         self.posted.fetch_add(1, Ordering::Release);
         match leaves {

@@ -10,12 +10,16 @@
 //!
 //! A lender that owns what it has lent, and needs it no longer, may also [leave](StandingLoan::leave) the memory itself
 //! beside the word: then nothing is copied, no receiver is waited for, and the memory is freed with the packet.
+//!
+//! An [exclusive](StandingLoan::offer) loan may be written by its borrower, which says before it settles that what it
+//! has [stored](StandingLoan::set_stored) there is the result. Its lender does not even read meanwhile: it copies only
+//! after the word says *replaced*, and holds the lock from before, so a receiver waits there for the copy.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
 use crate::op::elements::SharedVec;
-use crate::sync::Mutex;
+use crate::sync::{AtomicBool, Mutex, Ordering};
 use crate::transport::memory::loan::{LoanWord, Ticket};
 
 /// What lender and borrower share of one loan.
@@ -24,6 +28,10 @@ pub(crate) struct StandingLoan {
     copy: Mutex<Option<SharedVec>>,
     /// Written once, by the lender, and never taken out.
     memory: OnceLock<SharedMemory>,
+    /// Whether the borrower may write. Written while nothing is offered.
+    exclusive: AtomicBool,
+    /// Whether the borrower has stored a result.
+    stored: AtomicBool,
 }
 
 /// Memory that is freed when its last share is dropped.
@@ -35,7 +43,37 @@ impl StandingLoan {
             word: LoanWord::new(),
             copy: Mutex::new(None),
             memory: OnceLock::new(),
+            exclusive: AtomicBool::new(false),
+            stored: AtomicBool::new(false),
         })
+    }
+
+    /// The lender opens a loan, which its borrower may write if it is `exclusive`.
+    #[inline]
+    pub(in crate::transport) fn offer(&self, exclusive: bool) -> Ticket {
+        // Relaxed, both: the release in `LoanWord::offer` follows, and pairs with the acquire of a claim.
+        self.exclusive.store(exclusive, Ordering::Relaxed);
+        self.stored.store(false, Ordering::Relaxed);
+        self.word.offer()
+    }
+
+    /// Whether the borrower may write.
+    #[inline]
+    pub(in crate::transport) fn is_exclusive(&self) -> bool {
+        // Relaxed: asked by the lender, and by the receiver of the packet, which was posted after it was written.
+        self.exclusive.load(Ordering::Relaxed)
+    }
+
+    /// The borrower has stored a result, and will settle.
+    pub(in crate::transport) fn set_stored(&self) {
+        // Relaxed: the release in `LoanWord::settle` follows.
+        self.stored.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether the loan is settled, and its borrower has stored a result.
+    pub(in crate::transport) fn is_stored(&self, ticket: Ticket) -> bool {
+        // Relaxed: after the acquire in `LoanWord::is_settled`.
+        self.word.is_settled(ticket) && self.stored.load(Ordering::Relaxed)
     }
 
     /// The word, to claim and settle by.
@@ -59,10 +97,24 @@ impl StandingLoan {
         if !self.word.is_offered(ticket) {
             return false;
         }
+        if self.is_exclusive() {
+            return self.replace_exclusive(ticket, copy);
+        }
         *self.copy.lock() = Some(copy());
         let ours = self.word.revoke(ticket);
         if !ours {
             *self.copy.lock() = None;
+        }
+        ours
+    }
+
+    /// The same for a buffer that its borrower may write: it is not read before the borrower can no longer claim it.
+    fn replace_exclusive(&self, ticket: Ticket, copy: impl FnOnce() -> SharedVec) -> bool {
+        // Whoever finds it revoked locks after this, and so finds the copy.
+        let mut place = self.copy.lock();
+        let ours = self.word.revoke(ticket);
+        if ours {
+            *place = Some(copy());
         }
         ours
     }

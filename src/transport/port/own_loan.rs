@@ -5,14 +5,15 @@
 //! The loan is a [standing one](crate::transport::memory::standing_loan). What is lent is read only by a receiver that
 //! has claimed it, and until the loan is [ended](Port::end_own), or for as long as there is a packet if its memory was
 //! [left](OwnLoan::leave). Until then the elements stay where they are and are not written: the caller of
-//! [`Port::send_own`] promises this.
+//! [`Port::send_own`] promises this. If the loan is exclusive, the borrower may write to them meanwhile, and its lender
+//! does not read them either.
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 use std::mem;
 
 use crate::Rank;
-use crate::op::elements::Elements;
+use crate::op::elements::{Elements, Info};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::standing_loan::SharedMemory;
@@ -30,6 +31,16 @@ impl OwnLoan {
     /// Whether the message was read.
     pub(crate) fn is_settled(&self) -> bool {
         self.0.is_settled()
+    }
+
+    /// Whether the receiver may write.
+    pub(crate) fn is_exclusive(&self) -> bool {
+        self.0.loan.is_exclusive()
+    }
+
+    /// Whether the receiver has stored a result in place of the message.
+    pub(crate) fn is_stored(&self) -> bool {
+        self.0.is_stored()
     }
 
     /// Number of bytes.
@@ -53,29 +64,49 @@ impl Drop for Reset<'_> {
 }
 
 impl Port {
-    /// Whether a message to `to` is better lent than copied, and may be. Where the other ranks' cores are far, they read a
-    /// copy that was stored past the caches faster than what is in the cache of this one.
-    pub(crate) fn lends_own(&self, to: Rank, data: Elements<'_>) -> bool {
-        let bytes = data.size();
+    /// Whether a message of `bytes` bytes to `to` is better lent than copied, and may be. Where the other ranks' cores are
+    /// far, they read a copy that was stored past the caches faster than what is in the cache of this one; but nothing
+    /// is faster than a result that they store where the message lay.
+    pub(crate) fn lends_own(&self, to: Rank, bytes: usize, exclusive: bool) -> bool {
         // Tests lend wherever their ranks are.
-        let has_near_readers = || cfg!(debug_assertions) || self.copies.has_near_readers(bytes);
-        bytes >= LONG && self.may_lend_to(to) && has_near_readers()
+        let is_fast = || exclusive || cfg!(debug_assertions) || self.copies.has_near_readers(bytes);
+        bytes >= LONG && self.may_lend_to(to) && is_fast()
     }
 
-    /// Lends a message, and does not wait for its receiver. Returns the loan, and whether the receiver had not ended before.
+    /// Whether a message of `bytes` bytes may be lent.
+    #[inline]
+    pub(crate) fn is_long(bytes: usize) -> bool {
+        bytes >= LONG
+    }
+
+    /// Says by an empty message that the elements of a message, of `bytes` bytes, are where they shall go already.
+    pub(crate) fn send_stored(
+        &self,
+        to: Rank,
+        head: Head,
+        (info, bytes): (&'static Info, usize),
+    ) -> bool {
+        self.post(to, Packet::eager(head, Elements::none(info)), bytes)
+    }
+
+    /// Lends a message, and does not wait for its receiver, which may write if the loan is `exclusive`. Returns the loan,
+    /// and whether the receiver had not ended before.
     ///
     /// # Safety
     ///
     /// The elements stay where they are, and are not written, until the loan is [ended](Self::end_own). A loan that is
-    /// not ended is [left](OwnLoan::leave) the memory in which they lie, or that is never freed.
+    /// not ended is [left](OwnLoan::leave) the memory in which they lie, or that is never freed. If the loan is exclusive,
+    /// the pointer to the elements may be written through, and they are not read either until then, nor is there another
+    /// loan of any of them.
     pub(crate) unsafe fn send_own(
         &self,
         to: Rank,
         head: Head,
         data: Elements<'_>,
+        exclusive: bool,
     ) -> (OwnLoan, bool) {
         // SAFETY: the caller's promise.
-        let (loan, packet) = unsafe { self.lend_own(to, head, data) };
+        let (loan, packet) = unsafe { self.lend_own(to, head, data, exclusive) };
         (loan, self.post(to, packet, data.size()))
     }
 
@@ -89,10 +120,12 @@ impl Port {
         to: Rank,
         head: Head,
         data: Elements<'_>,
+        exclusive: bool,
     ) -> (OwnLoan, Packet) {
-        // SAFETY: elements of this type, which stay where they are for as long as the result is used, as promised.
+        // SAFETY: elements of this type, which stay where they are for as long as the result is used, as promised. While
+        // a borrower may write, nothing is read through it.
         let data = unsafe { Elements::from_raw(data.first(), data.len(), data.info()) };
-        let (open, packet) = self.open_loan(to, head, data);
+        let (open, packet) = self.open_loan(to, head, data, exclusive);
         (OwnLoan(open), packet)
     }
 

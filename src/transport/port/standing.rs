@@ -59,6 +59,11 @@ impl Open<'_> {
     pub(super) fn is_settled(&self) -> bool {
         self.loan.word().is_settled(self.ticket)
     }
+
+    /// Whether its borrower has stored a result, and settled.
+    pub(super) fn is_stored(&self) -> bool {
+        self.loan.is_stored(self.ticket)
+    }
 }
 
 impl Port {
@@ -105,7 +110,7 @@ impl<'env> Loans<'_, 'env> {
 
     /// Lends a message to `to` for as long as these loans last.
     pub(in crate::transport) fn lend(&self, to: Rank, head: Head, data: Elements<'env>) -> Packet {
-        let (open, packet) = self.port.open_loan(to, head, data);
+        let (open, packet) = self.port.open_loan(to, head, data, false);
         self.open.borrow_mut().push(open);
         packet
     }
@@ -135,15 +140,16 @@ impl Port {
         }
     }
 
-    /// Opens a loan.
+    /// Opens a loan, which its borrower may write if it is `exclusive`.
     pub(super) fn open_loan<'a>(
         &self,
         to: Rank,
         head: Head,
         data: Elements<'a>,
+        exclusive: bool,
     ) -> (Open<'a>, Packet) {
         let loan = self.spare_loans.borrow_mut().take();
-        let ticket = loan.word().offer();
+        let ticket = loan.offer(exclusive);
         let packet = Packet::standing(head, data, ticket, loan.clone());
         let open = Open {
             loan,

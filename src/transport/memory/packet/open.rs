@@ -4,15 +4,18 @@
 //!
 //! What `body` returns holds as many elements as it says, of the type that it says; [`Packet::open_elements`] compares
 //! that type before anything is shown. Lent elements are shown only between the claim of the loan and its settling;
-//! where a standing loan cannot be claimed, its copy is shown.
+//! where a standing loan cannot be claimed, its copy is shown. What an exclusive loan lends may be written then: its lender
+//! does not access it meanwhile, and has lent it to no other
+//! ([`send_own`](crate::transport::port::Port::send_own)).
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
 
 use super::body::{BODY_ALIGN, Lent, Packet, Standing};
 use super::label::EAGER_BYTES;
+use crate::error::Result;
 use crate::op::Element;
-use crate::op::elements::{Elements, Info, copy_bytes};
+use crate::op::elements::{Elements, ElementsMut, Info, copy_bytes};
 use crate::op::vectors::shown;
 use crate::transport::memory::bytes::landed;
 use crate::transport::memory::lenders::{Lenders, Settle};
@@ -137,6 +140,48 @@ impl Packet {
         }
         let copy = loan.take_copy()?;
         info.shown(&*copy).map(arrived)
+    }
+
+    /// Whether the elements are lent, and a receiver that claims them may write.
+    #[inline]
+    pub(crate) fn is_lent_exclusively(&self) -> bool {
+        self.as_standing()
+            .is_some_and(|standing| standing.loan.is_exclusive())
+    }
+
+    /// Shows what is lent exclusively to `fold`, which stores a result there, and settles. `None`: it is not, or its
+    /// lender has left; then nothing has happened, and it is opened in another way.
+    ///
+    /// # Panics
+    ///
+    /// As [`open`](Self::open).
+    pub(crate) fn open_exclusive(
+        &self,
+        info: &'static Info,
+        lenders: &(impl Lenders + ?Sized),
+        fold: impl FnOnce(ElementsMut<'_>) -> Result<()>,
+    ) -> Option<Result<()>> {
+        assert!(
+            self.holds_elements(info),
+            "a message opened as another type"
+        );
+        let Standing { lent, loan } = self.as_standing()?;
+        if !loan.is_exclusive() || !loan.word().claim(lent.ticket) {
+            return None;
+        }
+        let source = self.source();
+        let _settle = Settle {
+            word: loan.word(),
+            ticket: lent.ticket,
+            wake: || lenders.settled(source),
+        };
+        // SAFETY: as in `show_claimed`; nothing else accesses the elements meanwhile, see the head.
+        let theirs = unsafe { ElementsMut::from_raw(lent.data.cast_mut(), lent.count, info) };
+        let folded = fold(theirs);
+        if folded.is_ok() {
+            loan.set_stored();
+        }
+        Some(folded)
     }
 
     /// Shows what is lent, and settles. The loan was claimed by `word`.
