@@ -11,10 +11,11 @@
 //! that it makes alone.
 
 use std::cell::Cell;
+use std::mem::MaybeUninit;
 use std::time::Instant;
 
 use super::Element;
-use super::kernels::copy_past_caches;
+use super::kernels::{copy_past_caches, fill_past_caches};
 
 /// The length in bytes from which copies are timed.
 pub(crate) const LONG: usize = 32 << 10;
@@ -79,25 +80,33 @@ impl Copies {
             ([one], [place]) => *place = *one,
             _ if size_of_val(from) == OCTET => copy_octet(to, from),
             _ if size_of_val(from) < LONG => to.copy_from_slice(from),
-            _ => self.copy_long(CopyRole::Whole, to, from),
+            _ => self.copy_long(to, from),
         }
     }
 
-    /// Copies elements of this rank into memory that it keeps for others to read.
+    /// Copies elements of this rank into memory that it keeps for others to read, and that was touched before.
     ///
     /// # Panics
     ///
     /// If the lengths differ.
-    pub(crate) fn copy_to_kept<T: Element>(&self, to: &mut [T], from: &[T]) {
-        match size_of_val(from) < LONG {
-            true => to.copy_from_slice(from),
-            false => self.copy_long(CopyRole::Kept, to, from),
+    pub(crate) fn fill_kept<T: Element>(&self, to: &mut [MaybeUninit<T>], from: &[T]) {
+        let bytes = size_of_val(from);
+        if bytes < LONG {
+            to.write_copy_of_slice(from);
+            return;
         }
+        self.timed(CopyRole::Kept, bytes, |kind| {
+            match kind {
+                StoreKind::Plain => _ = to.write_copy_of_slice(from),
+                StoreKind::PastCaches => fill_past_caches(to, from),
+            }
+            bytes
+        });
     }
 
-    fn copy_long<T: Element>(&self, role: CopyRole, to: &mut [T], from: &[T]) {
+    fn copy_long<T: Element>(&self, to: &mut [T], from: &[T]) {
         let bytes = size_of_val(from);
-        self.timed(role, bytes, |kind| {
+        self.timed(CopyRole::Whole, bytes, |kind| {
             match kind {
                 StoreKind::Plain => to.copy_from_slice(from),
                 StoreKind::PastCaches => copy_past_caches(to, from),

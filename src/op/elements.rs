@@ -21,12 +21,10 @@ use std::any::{Any, TypeId};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ops::Range;
-use std::ptr;
-use std::slice;
 use std::sync::Arc;
+use std::{ptr, slice};
 
-use super::copies::Copies;
-use super::{Element, append, copied};
+use super::{Element, append, copied, copies::Copies};
 
 /// Describes a type at run time. There is one per type and code unit, so different addresses prove nothing and the ids
 /// are compared then.
@@ -124,18 +122,20 @@ fn share_of<T: Element>(elements: Elements<'_>) -> Option<SharedVec> {
 }
 
 fn refilled<T: Element>(vector: &mut dyn Any, elements: Elements<'_>, copies: &Copies) -> bool {
-    match (vector.downcast_mut::<Vec<T>>(), elements.typed::<T>()) {
-        (Some(vector), Some(elements)) if vector.len() == elements.len() => {
-            copies.copy_to_kept(vector, elements);
-            true
+    let (vector, elements) = (vector.downcast_mut::<Vec<T>>(), elements.typed::<T>());
+    let Some((vector, elements)) = vector.zip(elements) else {
+        return false;
+    };
+    vector.clear();
+    match vector.spare_capacity_mut().get_mut(..elements.len()) {
+        None => append(vector, elements),
+        Some(room) => {
+            copies.fill_kept(room, elements);
+            // SAFETY: the vector has this room, all of which was just written.
+            unsafe { vector.set_len(elements.len()) }
         }
-        (Some(vector), Some(elements)) => {
-            vector.clear();
-            append(vector, elements);
-            true
-        }
-        _ => false,
     }
+    true
 }
 
 fn vector_of<T: Element>(elements: Elements<'_>) -> Option<Box<dyn Any + Send>> {

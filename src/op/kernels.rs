@@ -29,7 +29,7 @@ use super::{Element, Operator, SumExact};
 pub(crate) use lines::{CACHE_LINE, lead, lead_of};
 use loops::{Both, Set, Summed, copy_raw, each, left_raw, right_raw, two_raw};
 use past_caches::{Fence, stream_bytes};
-pub(crate) use past_caches::{copy_bytes_past_caches, copy_past_caches};
+pub(crate) use past_caches::{copy_bytes_past_caches, copy_past_caches, fill_past_caches};
 
 /// The number of bytes of each vector that are folded at once.
 const BLOCK: usize = 1 << 10;

@@ -4,6 +4,7 @@
 //! and who calls the bare loop keeps a `Fence` that runs also while unwinding.
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::op::Element;
@@ -19,6 +20,19 @@ pub(crate) fn copy_past_caches<T: Element>(to: &mut [T], from: &[T]) {
     let bytes = size_of_val(from);
     let (to, from) = (to.as_mut_ptr().cast::<u8>(), from.as_ptr().cast::<u8>());
     // SAFETY: both slices have `bytes` bytes, and they do not overlap, since `to` is borrowed mutably.
+    unsafe { copy_bytes_past_caches(to, from, bytes) }
+}
+
+/// The same for memory that need not hold anything.
+///
+/// # Panics
+///
+/// If the lengths differ.
+pub(crate) fn fill_past_caches<T: Element>(to: &mut [MaybeUninit<T>], from: &[T]) {
+    assert_eq!(to.len(), from.len(), "a copy to another length");
+    let bytes = size_of_val(from);
+    let (to, from) = (to.as_mut_ptr().cast::<u8>(), from.as_ptr().cast::<u8>());
+    // SAFETY: as above.
     unsafe { copy_bytes_past_caches(to, from, bytes) }
 }
 

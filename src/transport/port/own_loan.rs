@@ -23,6 +23,8 @@ use crate::unwind::AbortOnDrop;
 
 /// Shorter messages, in bytes, are copied.
 const LONG: usize = 64 << 10;
+/// The same for messages whose result comes back.
+const LONG_EXCLUSIVE: usize = 4 << 10;
 
 /// A loan that is open.
 pub(crate) struct OwnLoan(Open<'static>);
@@ -69,14 +71,14 @@ impl Port {
     /// is faster than a result that they store where the message lay.
     pub(crate) fn lends_own(&self, to: Rank, bytes: usize, exclusive: bool) -> bool {
         // Tests lend wherever their ranks are.
-        let is_fast = || exclusive || cfg!(debug_assertions) || self.copies.has_near_readers(bytes);
-        bytes >= LONG && self.may_lend_to(to) && is_fast()
+        let is_fast = || cfg!(debug_assertions) || self.copies.has_near_readers(bytes);
+        self.may_lend_to(to) && (exclusive || bytes >= LONG && is_fast())
     }
 
-    /// Whether a message of `bytes` bytes may be lent.
+    /// Whether a message of `bytes` bytes is long enough to be lent exclusively.
     #[inline]
     pub(crate) fn is_long(bytes: usize) -> bool {
-        bytes >= LONG
+        bytes >= LONG_EXCLUSIVE
     }
 
     /// Says by an empty message that the elements of a message, of `bytes` bytes, are where they shall go already.
