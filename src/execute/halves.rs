@@ -46,7 +46,10 @@ mod tests {
         assert_eq!(found(Algorithm::Halving, 2, 10), vec![vec![0]; 2]);
         assert_eq!(found(Algorithm::Halving, 8, 64), vec![vec![2]; 8]);
         assert_eq!(found(Algorithm::Ring, 3, 12), vec![vec![1]; 3]);
-        assert_eq!(found(Algorithm::Exchange, 4, 12), vec![vec![]; 4]);
+        assert_eq!(
+            found(Algorithm::Exchange, 4, 12),
+            vec![Vec::<usize>::new(); 4]
+        );
     }
 
     #[test]
