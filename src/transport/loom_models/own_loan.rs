@@ -10,7 +10,7 @@
 //!
 //! Checked by hand: with a `leave` that drops the memory it is read after it was freed. With an `end_loan` that does not
 //! wait for a claimed loan the accesses race. With an exclusive loan that is replaced as
-//! others are, its copy before its word, copy and result race. With a `set_stored` after the loan is settled, or left out,
+//! others are, its copy before its word, copy and result race. With a `set_stored` after the loan is settled
 //! the lender misses a result. With a lock that is taken after the word says replaced, a receiver finds no copy.
 #![allow(unsafe_code)]
 
