@@ -7,7 +7,8 @@
 //! - All calls but the first and the last are made through `&mut Library`, and there is one in a process: MPI is never
 //!   in two threads at once.
 //! - Memory that MPI reads or writes until a request is complete belongs to [`Sending`], [`Receiving`] and
-//!   [`Standing`], which neither free nor show it before.
+//!   [`Standing`], which neither free nor show it before. Memory that is [lent](super::Lent) to them stays
+//!   there for as long, which is promised where it is lent.
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
@@ -15,9 +16,9 @@ use std::mem;
 use std::ptr;
 
 use super::Message;
-use super::abi::{self, Abi, Status};
+use super::abi::{Abi, Status};
 use super::launcher::Launched;
-use super::loaded::Loaded;
+use super::loaded::{Loaded, abi_of};
 use super::requests::{Receiving, Sending, Standing};
 
 unsafe extern "C" {
@@ -278,10 +279,9 @@ impl Library {
         tag: i32,
     ) -> Result<bool, String> {
         assert!(sending.open.is_empty(), "a message is sent once");
-        let mut begin = 0;
-        while begin < sending.bytes.len() {
+        let (_, length) = sending.contents();
+        for begin in (0..length).step_by(PART) {
             self.send_part(sending, begin, (to, tag))?;
-            begin += PART;
         }
         self.has_left(sending)
     }
@@ -294,12 +294,13 @@ impl Library {
         begin: usize,
         (to, tag): (usize, i32),
     ) -> Result<(), String> {
-        let part = &sending.bytes[begin..];
-        let (first, length) = (part.as_ptr().cast(), part.len().min(PART) as c_int);
-        let (to, byte, mut request) = (to as c_int, self.abi.byte, 0);
+        let (first, length) = sending.contents();
+        let part = length.checked_sub(begin).expect("a part of the message");
+        let (part, byte, mut request) = (part.min(PART) as c_int, self.abi.byte, 0);
         // SAFETY: the bytes stay where they are until the request is complete, see `Sending`.
         let code = unsafe {
-            (self.functions.isend)(first, length, byte, to, tag, self.mail, &mut request)
+            let (first, to) = (first.add(begin).cast(), to as c_int);
+            (self.functions.isend)(first, part, byte, to, tag, self.mail, &mut request)
         };
         sending.open.push(request);
         self.check(code)
@@ -323,7 +324,8 @@ impl Library {
         from: usize,
         (length, tag): (usize, i32),
     ) -> Result<(), String> {
-        assert!(receiving.open.is_empty() && length <= receiving.memory.capacity());
+        let (first, capacity) = receiving.room();
+        assert!(receiving.open.is_empty() && length <= capacity);
         let (abi, from) = (self.abi, from as c_int);
         receiving.written = 0;
         for begin in (0..length).step_by(PART) {
@@ -332,7 +334,7 @@ impl Library {
             // SAFETY: there is room for these bytes, which stays where it is and is not touched until the request is
             // complete, see `Receiving`.
             let code = unsafe {
-                let place = receiving.memory.first().add(begin).cast();
+                let place = first.add(begin).cast();
                 (self.functions.irecv)(place, bytes, abi.byte, from, tag, self.mail, &mut request)
             };
             // The first part is tested first.
@@ -364,8 +366,10 @@ impl Library {
                 return Ok(Arrival::OtherLength);
             }
         }
-        // SAFETY: each part is full, as just checked: MPI has written as many bytes from the first on.
-        unsafe { receiving.memory.has(receiving.written) };
+        if receiving.lent.is_none() {
+            // SAFETY: each part is full, as just checked: MPI has written as many bytes from the first on.
+            unsafe { receiving.memory.has(receiving.written) };
+        }
         Ok(Arrival::Yes)
     }
 
@@ -456,41 +460,4 @@ impl Library {
             String::from_utf8_lossy(&text)
         )
     }
-}
-
-/// The binary interface of a library. One with the standard ABI may have another library's objects behind it, so that is
-/// asked first; other libraries answer -1, or are older than the question.
-///
-/// # Safety
-///
-/// It is an MPI library.
-unsafe fn abi_of(library: Loaded) -> Result<Abi, String> {
-    // SAFETY: the caller's promise.
-    match unsafe { standard_version(library) } {
-        Some(1) => return Ok(abi::STANDARD),
-        None | Some(..=0) => {}
-        Some(other) => return Err(format!("has version {other} of the standard ABI, not 1")),
-    }
-    let address = |name| library.symbol(name).map(|address| address as usize);
-    let open_mpi = || {
-        let world = address(c"ompi_mpi_comm_world")?;
-        let byte = address(c"ompi_mpi_byte")?;
-        let errors_return = address(c"ompi_mpi_errors_return")?;
-        Some(abi::open_mpi(world, byte, errors_return))
-    };
-    Ok(open_mpi().unwrap_or(abi::MPICH))
-}
-
-/// The version of the standard ABI that a library says it has.
-///
-/// # Safety
-///
-/// It is an MPI library.
-unsafe fn standard_version(library: Loaded) -> Option<c_int> {
-    type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
-    let found = library.symbol(c"MPI_Abi_get_version")?;
-    let (mut major, mut minor) = (-1, -1);
-    // SAFETY: in an MPI library the function of this name has these arguments, and may be called before MPI is initialized.
-    let said = unsafe { mem::transmute::<*mut c_void, Version>(found)(&mut major, &mut minor) };
-    (said == 0).then_some(major)
 }

@@ -1,4 +1,4 @@
-//! A shared library that is loaded when the program runs, and stays loaded.
+//! A shared library that is loaded when the program runs, and stays loaded, and which binary interface one of MPI has.
 //!
 //! # Why this is sound
 //!
@@ -7,6 +7,9 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem;
+
+use super::abi::{self, Abi};
 
 unsafe extern "C" {
     fn dlopen(name: *const c_char, flags: c_int) -> *mut c_void;
@@ -52,4 +55,41 @@ fn why() -> String {
             .to_string_lossy()
             .into_owned(),
     }
+}
+
+/// The binary interface of a library. One with the standard ABI may have another library's objects behind it, so that is
+/// asked first; other libraries answer -1, or are older than the question.
+///
+/// # Safety
+///
+/// It is an MPI library.
+pub(super) unsafe fn abi_of(library: Loaded) -> Result<Abi, String> {
+    // SAFETY: the caller's promise.
+    match unsafe { standard_version(library) } {
+        Some(1) => return Ok(abi::STANDARD),
+        None | Some(..=0) => {}
+        Some(other) => return Err(format!("has version {other} of the standard ABI, not 1")),
+    }
+    let address = |name| library.symbol(name).map(|address| address as usize);
+    let open_mpi = || {
+        let world = address(c"ompi_mpi_comm_world")?;
+        let byte = address(c"ompi_mpi_byte")?;
+        let errors_return = address(c"ompi_mpi_errors_return")?;
+        Some(abi::open_mpi(world, byte, errors_return))
+    };
+    Ok(open_mpi().unwrap_or(abi::MPICH))
+}
+
+/// The version of the standard ABI that a library says it has.
+///
+/// # Safety
+///
+/// It is an MPI library.
+unsafe fn standard_version(library: Loaded) -> Option<c_int> {
+    type Version = unsafe extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+    let found = library.symbol(c"MPI_Abi_get_version")?;
+    let (mut major, mut minor) = (-1, -1);
+    // SAFETY: in an MPI library the function of this name has these arguments, and may be called before MPI is initialized.
+    let said = unsafe { mem::transmute::<*mut c_void, Version>(found)(&mut major, &mut minor) };
+    (said == 0).then_some(major)
 }

@@ -3,7 +3,7 @@
 //! # Why this is sound
 //!
 //! The first `written` bytes were written: by [`Message::of`], or by MPI, which [`Message::has`] promises. Only these are
-//! shown. The others are reached by their address alone.
+//! shown. The others are reached by their address alone. [`Lent`] memory is that of its promise.
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
@@ -16,6 +16,34 @@ use parking_lot::Mutex;
 pub(crate) struct Message {
     words: Words,
     written: usize,
+}
+
+/// Memory of a rank that MPI reads or writes, while the rank waits for that.
+#[derive(Clone, Copy)]
+pub(crate) struct Lent {
+    first: *mut u8,
+    length: usize,
+}
+
+// SAFETY: any thread may hand the memory to MPI, see `Lent::new`.
+unsafe impl Send for Lent {}
+
+impl Lent {
+    /// # Safety
+    ///
+    /// Until the requests that get this memory are complete it is there, nobody writes to it if it is sent, and nobody
+    /// accesses it if it is received into.
+    pub(crate) unsafe fn new(first: *mut u8, length: usize) -> Lent {
+        Lent { first, length }
+    }
+
+    pub(super) fn first(self) -> *mut u8 {
+        self.first
+    }
+
+    pub(super) fn length(self) -> usize {
+        self.length
+    }
 }
 
 type Words = Vec<MaybeUninit<u128>>;

@@ -4,13 +4,16 @@
 //! - `abi`: the constants in which the binary interfaces of MPI libraries differ
 //! - `library`: the functions of a library that is found when the program runs; `loaded`: how it is loaded
 //! - `requests`: what it reads and writes meanwhile; `message`: the memory of a message that arrives
-//! - `traffic`: what is on its way: letters, and the bodies of those that are long
+//! - `traffic`: what is on its way: letters, and the bodies of those that are long; `lending`: those that may go from where
+//!   they are; `lent`: the ranks that wait for that
 //!
 //! MPI is initialized with `MPI_THREAD_SERIALIZED`: every call is made under one lock, and none of them waits for another
 //! process, but for the first and the last. So a thread may hold the lock while others need it.
 
 mod abi;
 mod launcher;
+mod lending;
+mod lent;
 mod library;
 mod loaded;
 mod message;
@@ -21,8 +24,9 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 pub(crate) use launcher::{Launched, launched};
+pub(crate) use lent::StraightBody;
 use library::Library;
-pub(crate) use message::Message;
+pub(crate) use message::{Lent, Message};
 use traffic::Traffic;
 
 use crate::sync::Mutex;
@@ -32,6 +36,19 @@ type Bytes = Vec<MaybeUninit<u8>>;
 
 /// What becomes of a message that has arrived: its sender, its first bytes, and its body if it is long.
 pub(crate) type Deliver<'d> = dyn FnMut(usize, &[u8], Option<Message>) + 'd;
+
+/// Where the body of a message goes that has not arrived: its sender, its first bytes, and the length of the body. `None`:
+/// into memory of its own.
+pub(crate) type Room<'r> = dyn FnMut(usize, &[u8], usize) -> Option<Lent> + 'r;
+
+/// What a poll has left.
+#[derive(Default)]
+pub(crate) struct Polled<'p> {
+    /// A message that goes into memory of the rank that polls.
+    pub straight: Option<StraightBody<'p>>,
+    /// Whether messages are on their way for which their senders wait.
+    pub wants_bodies: bool,
+}
 
 /// The bytes of the head of each message.
 pub(crate) const HEAD: usize = 48;
@@ -187,11 +204,16 @@ impl Processes {
 
     /// Takes in what has arrived, `all` of it or one message and what was held up, and hands each message to `deliver`,
     /// which must not wait and must not call anything here. Returns at once if another thread does so. An error is
-    /// reported once.
+    /// reported once. `room` is asked where an announced body is to go.
     #[inline]
-    pub(crate) fn poll(&self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
+    pub(crate) fn poll(
+        &self,
+        all: bool,
+        deliver: &mut Deliver<'_>,
+        room: &mut Room<'_>,
+    ) -> Result<Polled<'_>, String> {
         let Some(mut state) = self.state.try_lock() else {
-            return Ok(());
+            return Ok(Polled::default());
         };
         #[cfg(test)]
         while let Some((from, letter)) = state.arriving.pop_front() {
@@ -201,13 +223,21 @@ impl Processes {
             }
         }
         let polled = match &mut state.traffic {
-            Ok(traffic) => traffic.poll(all, deliver),
-            Err(_) => return state.report(),
+            Ok(traffic) => traffic
+                .poll(all, deliver, room)
+                .map(|straight| (straight, traffic.wants_bodies())),
+            Err(_) => return state.report().map(|()| Polled::default()),
         };
-        polled.or_else(|failed| {
-            state.traffic = Err(failed);
-            state.report()
-        })
+        match polled {
+            Ok((straight, wants_bodies)) => Ok(Polled {
+                straight: straight.map(|straight| StraightBody::new(self, straight)),
+                wants_bodies,
+            }),
+            Err(failed) => {
+                state.traffic = Err(failed);
+                state.report().map(|()| Polled::default())
+            }
+        }
     }
 
     /// Whether all that was sent has left, to the processes that are `waited` for.

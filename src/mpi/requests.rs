@@ -3,12 +3,14 @@
 use std::mem;
 use std::time::Instant;
 
-use super::{Bytes, Message};
+use super::{Bytes, Lent, Message};
 
 /// A message on its way to another process.
 #[derive(Default)]
 pub(super) struct Sending {
     pub bytes: Bytes,
+    /// What is sent instead, from where it is.
+    pub lent: Option<Lent>,
     /// The requests of its parts that are not complete.
     pub open: Vec<usize>,
 }
@@ -16,6 +18,8 @@ pub(super) struct Sending {
 /// A message on its way from another process.
 pub(super) struct Receiving {
     pub memory: Message,
+    /// Where it is received instead.
+    pub lent: Option<Lent>,
     pub written: usize,
     /// When it was posted, and whether it was recalled since.
     pub since: Instant,
@@ -34,16 +38,55 @@ pub(super) struct Standing {
     pub is_posted: bool,
 }
 
+impl Sending {
+    pub(super) fn lent(lent: Lent) -> Sending {
+        Sending {
+            bytes: Bytes::new(),
+            lent: Some(lent),
+            open: Vec::new(),
+        }
+    }
+
+    /// What is sent: where it begins, and its length.
+    pub(super) fn contents(&self) -> (*const u8, usize) {
+        match self.lent {
+            None => (self.bytes.as_ptr().cast(), self.bytes.len()),
+            Some(lent) => (lent.first().cast_const(), lent.length()),
+        }
+    }
+}
+
 impl Receiving {
     /// Room for a message whose length another process has named; `None` if there is no memory for it.
     pub(super) fn room_for(length: usize) -> Option<Receiving> {
         Some(Receiving {
             memory: Message::room_for(length)?,
+            lent: None,
             written: 0,
             since: Instant::now(),
             is_recalled: false,
             open: Vec::new(),
         })
+    }
+
+    /// The same into memory of the rank that waits for it.
+    pub(super) fn into_lent(lent: Lent) -> Receiving {
+        Receiving {
+            memory: Message::room(0),
+            lent: Some(lent),
+            written: 0,
+            since: Instant::now(),
+            is_recalled: false,
+            open: Vec::new(),
+        }
+    }
+
+    /// Where the room begins, and for how many bytes there is room.
+    pub(super) fn room(&mut self) -> (*mut u8, usize) {
+        match self.lent {
+            None => (self.memory.first(), self.memory.capacity()),
+            Some(lent) => (lent.first(), lent.length()),
+        }
     }
 
     /// The message, which has arrived.

@@ -5,6 +5,9 @@
 //! ```text
 //! letter   head │ contents │ 0              a short message
 //! letter   head │ length of the body        a long one; the body goes apart, from where it was copied to where it is read
+//! letter   head │ ticket │ length, marked   a long one that is announced: the body goes once it is wanted, from where it is,
+//!                                           or after a while from where it was copied
+//! letter   ticket │ mark                    the announced message is wanted: the receive of its body is posted
 //! ```
 //!
 //! A few receives for letters of any sender are posted all the time, and posted again in the same order, so that one test
@@ -20,19 +23,24 @@ use std::collections::VecDeque;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
+use super::lending::{Lending, Ticket};
 use super::library::{Arrival, Barrier, Library};
 use super::message::as_padded;
 use super::requests::{Receiving, Sending, Standing};
-use super::{Deliver, HEAD, Message};
+use super::{Deliver, HEAD, Message, Room};
 
 /// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
 const LETTER: usize = 4032;
 const RECEIVES: usize = 16;
 /// The number of bytes at the end of a letter that say how long its body is.
 const LENGTH: usize = size_of::<u64>();
-/// The tags of letters and of bodies.
+/// The tags of letters and of bodies, and the first of those of announced bodies, one for each place.
 const LETTERS: i32 = 0;
 const BODIES: i32 = 1;
+const ANNOUNCED_BODIES: i32 = 2;
+/// What marks the last word of a letter that announces a body, and of one by which it is wanted.
+const ANNOUNCED: u64 = 1 << 63;
+const WANTED: u64 = 1 << 62;
 /// Number of letters that one poll takes in, and of sends that it tests.
 const AT_ONCE: usize = 64;
 /// Number of buffers that are kept for the next letters and bodies, and the bytes of the longest body among them.
@@ -40,6 +48,9 @@ const SPARES: usize = 8;
 /// For how long a body is not recalled.
 const PATIENCE: Duration = Duration::from_secs(1);
 const LONGEST_SPARE: usize = 1 << 24;
+
+/// The longest body that goes into memory of a rank, as one part.
+const ONE_PART: usize = 1 << 30;
 
 /// Whether a message with so many bytes of contents is one letter.
 pub(super) fn is_short(contents: usize) -> bool {
@@ -75,6 +86,11 @@ pub(super) struct Traffic {
     /// Buffers of letters and of bodies that have left.
     spare_letters: Vec<Sending>,
     spare_bodies: Vec<Sending>,
+    /// What is announced to other processes, and how many bodies are wanted from them that have not arrived.
+    lending: Lending,
+    wanted: usize,
+    /// The message that goes into memory of the rank that takes in messages, until it is told.
+    straight: Option<Box<Straight>>,
     /// Whether the process has said that it exits.
     exits: bool,
     /// The barrier at the exit, once it has begun.
@@ -85,6 +101,13 @@ pub(super) struct Traffic {
 struct Waiting {
     letter: Message,
     body: Option<Receiving>,
+    was_announced: bool,
+}
+
+/// A message whose body goes into memory of the rank that has taken in its letter.
+pub(super) struct Straight {
+    pub from: usize,
+    pub body: Receiving,
 }
 
 impl Traffic {
@@ -108,6 +131,9 @@ impl Traffic {
             unread: vec![false; processes],
             spare_letters: Vec::new(),
             spare_bodies: Vec::new(),
+            lending: Lending::default(),
+            wanted: 0,
+            straight: None,
             exits: false,
             exit: None,
         })
@@ -156,17 +182,100 @@ impl Traffic {
         body: Option<Body>,
     ) -> Result<(), String> {
         let length = body.as_ref().map_or(0, |body| body.0.bytes.len());
-        let mut letter = self.spare_letters.pop().unwrap_or_default();
-        let bytes = &mut letter.bytes;
-        bytes.clear();
-        bytes.reserve(HEAD + contents.len() + LENGTH);
-        bytes.extend_from_slice(as_padded(head));
-        bytes.extend_from_slice(contents);
-        bytes.extend_from_slice(as_padded(&(length as u64).to_le_bytes()));
-        self.post(letter, to, LETTERS)?;
+        self.send_letter(to, [as_padded(head), contents], length as u64)?;
         match body {
             Some(body) => self.post(body.0, to, BODIES),
             None => Ok(()),
+        }
+    }
+
+    #[inline]
+    fn send_letter(
+        &mut self,
+        to: usize,
+        contents: [&[MaybeUninit<u8>]; 2],
+        last: u64,
+    ) -> Result<(), String> {
+        let mut letter = self.spare_letters.pop().unwrap_or_default();
+        let bytes = &mut letter.bytes;
+        bytes.clear();
+        bytes.reserve(contents[0].len() + contents[1].len() + LENGTH);
+        bytes.extend_from_slice(contents[0]);
+        bytes.extend_from_slice(contents[1]);
+        bytes.extend_from_slice(as_padded(&last.to_le_bytes()));
+        self.post(letter, to, LETTERS)
+    }
+
+    /// Announces a message with a body of so many bytes, which its sender then [sends](Self::send_body) or [posts a
+    /// copy](Self::post_copy) of. `None` if it cannot be announced: nothing has happened.
+    pub(super) fn announce(
+        &mut self,
+        (to, length): (usize, usize),
+        head: &[u8; HEAD],
+    ) -> Result<Option<Ticket>, String> {
+        let ticket = (!self.exits).then(|| self.lending.announce(to)).flatten();
+        if let Some(ticket) = ticket {
+            let word = ticket.word().to_le_bytes();
+            let contents = [as_padded(head), as_padded(&word)];
+            self.send_letter(to, contents, ANNOUNCED | length as u64)?;
+        }
+        Ok(ticket)
+    }
+
+    /// Whether the receiver of an announced message waits for it.
+    pub(super) fn is_wanted(&self, ticket: Ticket) -> bool {
+        self.lending.is_wanted(ticket)
+    }
+
+    /// Sends the body of an announced message. Returns whether it has left.
+    pub(super) fn send_body(
+        &mut self,
+        to: usize,
+        ticket: Ticket,
+        body: &mut Sending,
+    ) -> Result<bool, String> {
+        self.library.send(body, to, tag_of(ticket))
+    }
+
+    /// Whether the body of an announced message has left; it is announced no more then.
+    pub(super) fn body_has_left(
+        &mut self,
+        ticket: Ticket,
+        body: &mut Sending,
+    ) -> Result<bool, String> {
+        let has_left = self.library.has_left(body)?;
+        if has_left {
+            self.lending.end(ticket);
+        }
+        Ok(has_left)
+    }
+
+    /// Posts a copy of the body of an announced message.
+    pub(super) fn post_copy(
+        &mut self,
+        to: usize,
+        ticket: Ticket,
+        body: Body,
+    ) -> Result<(), String> {
+        self.lending.end(ticket);
+        self.post(body.0, to, tag_of(ticket))
+    }
+
+    /// Whether bodies are wanted that have not arrived.
+    pub(super) fn wants_bodies(&self) -> bool {
+        self.wanted > 0
+    }
+
+    /// Whether a body has arrived in memory of a rank.
+    pub(super) fn has_arrived(&mut self, body: &mut Receiving) -> Result<Arrival, String> {
+        self.library.has_arrived(body)
+    }
+
+    /// Recalls such a body, once.
+    pub(super) fn recall(&mut self, body: &mut Receiving) -> Result<(), String> {
+        match body.is_recalled {
+            true => Ok(()),
+            false => self.library.recall(body),
         }
     }
 
@@ -191,8 +300,14 @@ impl Traffic {
     }
 
     /// Takes in what has arrived, of letters one, or `all`. The receive of a letter is posted again by the next poll: a
-    /// rank that waits for the letter need not wait for that.
-    pub(super) fn poll(&mut self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
+    /// rank that waits for the letter need not wait for that. `room` is asked where an announced body is to go. Returns the
+    /// message that goes there.
+    pub(super) fn poll(
+        &mut self,
+        all: bool,
+        deliver: &mut Deliver<'_>,
+        room: &mut Room<'_>,
+    ) -> Result<Option<Box<Straight>>, String> {
         if !self.outgoing.is_empty() {
             self.test_outgoing()?;
         }
@@ -205,14 +320,14 @@ impl Traffic {
                 Arrival::No => break,
                 Arrival::OtherLength => return Err("a letter is longer than any".into()),
             }
-            self.open_letter(deliver)?;
+            self.open_letter(deliver, room)?;
             self.next = (self.next + 1) % RECEIVES;
             self.is_read = true;
         }
-        match self.bodies {
-            0 => Ok(()),
-            _ => self.take_bodies(deliver),
+        if self.bodies > 0 {
+            self.take_bodies(deliver)?;
         }
+        Ok(self.straight.take())
     }
 
     /// Posts the receive again whose letter was read.
@@ -222,7 +337,11 @@ impl Traffic {
     }
 
     /// Delivers the letter that has arrived, or lets it wait.
-    fn open_letter(&mut self, deliver: &mut Deliver<'_>) -> Result<(), String> {
+    fn open_letter(
+        &mut self,
+        deliver: &mut Deliver<'_>,
+        room: &mut Room<'_>,
+    ) -> Result<(), String> {
         let letter = &self.letters[self.next];
         let (from, bytes) = (letter.source, letter.bytes());
         if self.unread[from] {
@@ -232,7 +351,11 @@ impl Traffic {
             self.read_no_more(from, deliver);
             return Ok(());
         };
-        let length = u64::from_le_bytes(*length) as usize;
+        let length = u64::from_le_bytes(*length);
+        if length & (ANNOUNCED | WANTED) != 0 {
+            return self.open_marked((from, length), (deliver, room));
+        }
+        let length = length as usize;
         if length == 0 && self.waiting[from].is_empty() {
             deliver(from, bytes, None);
             return Ok(());
@@ -250,7 +373,76 @@ impl Traffic {
             self.bodies += 1;
             body = Some(room);
         }
-        self.waiting[from].push_back(Waiting { letter, body });
+        self.waiting[from].push_back(Waiting {
+            letter,
+            body,
+            was_announced: false,
+        });
+        Ok(())
+    }
+
+    /// Opens a letter with a ticket.
+    #[inline(never)]
+    fn open_marked(
+        &mut self,
+        (from, last): (usize, u64),
+        (deliver, room): (&mut Deliver<'_>, &mut Room<'_>),
+    ) -> Result<(), String> {
+        let bytes = self.letters[self.next].bytes();
+        let (bytes, _) = bytes
+            .split_last_chunk::<LENGTH>()
+            .expect("it has a last word");
+        let read = bytes.split_last_chunk().and_then(|(head, word)| {
+            let ticket = Ticket::of(u64::from_le_bytes(*word))?;
+            match last & ANNOUNCED {
+                0 => (head.is_empty() && last == WANTED).then_some((None, ticket)),
+                _ => (head.len() == HEAD).then_some((Some(Message::of(head)), ticket)),
+            }
+        });
+        match read {
+            Some((None, ticket)) => self.lending.want(from, ticket),
+            Some((Some(letter), ticket)) if !is_short((last & !ANNOUNCED) as usize) => {
+                let length = (last & !ANNOUNCED) as usize;
+                let lent = match self.waiting[from].is_empty() && length <= ONE_PART {
+                    true => room(from, letter.bytes(), length),
+                    false => None,
+                };
+                let body = match lent {
+                    Some(lent) => Some(Receiving::into_lent(lent)),
+                    None => Receiving::room_for(length),
+                };
+                match body {
+                    Some(body) => return self.want(from, (letter, ticket), (body, length)),
+                    None => self.read_no_more(from, deliver),
+                }
+            }
+            _ => self.read_no_more(from, deliver),
+        }
+        Ok(())
+    }
+
+    /// Posts the receive of a body that is announced, and says that it is wanted.
+    fn want(
+        &mut self,
+        from: usize,
+        (letter, ticket): (Message, Ticket),
+        (mut body, length): (Receiving, usize),
+    ) -> Result<(), String> {
+        self.library
+            .receive(&mut body, from, (length, tag_of(ticket)))?;
+        let word = ticket.word().to_le_bytes();
+        self.send_letter(from, [as_padded(&word), &[]], WANTED)?;
+        if body.lent.is_some() {
+            self.straight = Some(Box::new(Straight { from, body }));
+            return Ok(());
+        }
+        self.bodies += 1;
+        self.wanted += 1;
+        self.waiting[from].push_back(Waiting {
+            letter,
+            body: Some(body),
+            was_announced: true,
+        });
         Ok(())
     }
 
@@ -260,6 +452,7 @@ impl Traffic {
         // The receives that are open stay so: a cancelled one is waited for, and its sender may be in its last call.
         let waiting = std::mem::take(&mut self.waiting[from]);
         self.bodies -= waiting.iter().filter(|it| it.body.is_some()).count();
+        self.wanted -= waiting.iter().filter(|it| it.was_announced).count();
         deliver(from, &[], None);
     }
 
@@ -269,7 +462,10 @@ impl Traffic {
             while let Some(first) = self.waiting[from].front_mut() {
                 if let Some(body) = &mut first.body {
                     match self.library.has_arrived(body)? {
-                        Arrival::Yes => self.bodies -= 1,
+                        Arrival::Yes => {
+                            self.bodies -= 1;
+                            self.wanted -= usize::from(std::mem::take(&mut first.was_announced));
+                        }
                         Arrival::No => {
                             self.recall_late(from)?;
                             break;
@@ -280,7 +476,7 @@ impl Traffic {
                         }
                     }
                 }
-                if let Some(Waiting { letter, body }) = self.waiting[from].pop_front() {
+                if let Some(Waiting { letter, body, .. }) = self.waiting[from].pop_front() {
                     deliver(from, letter.bytes(), body.map(Receiving::message));
                 }
             }
@@ -315,12 +511,14 @@ impl Traffic {
 
     /// Whether all that was sent has left, to the processes that are `waited` for.
     pub(super) fn has_sent_all(&self, waited: &dyn Fn(usize) -> bool) -> bool {
-        !self.outgoing.iter().any(|(to, _)| waited(*to))
+        let mut outgoing = self.outgoing.iter().map(|(to, _)| *to);
+        !outgoing.any(waited) && !self.lending.receivers().any(waited)
     }
 
     /// Whether something is on its way that needs polls.
     pub(super) fn is_busy(&self) -> bool {
-        !self.outgoing.is_empty() || self.bodies > 0
+        let mut lent = self.lending.receivers();
+        !self.outgoing.is_empty() || self.bodies > 0 || lent.next().is_some()
     }
 
     /// Whether all processes have come to their exit, and what they have sent has left, to those that are `waited` for. To
@@ -339,4 +537,9 @@ impl Traffic {
     pub(super) fn finish(&mut self) {
         self.library.finalize(&mut self.letters);
     }
+}
+
+/// The tag of the body of an announced message.
+fn tag_of(ticket: Ticket) -> i32 {
+    ANNOUNCED_BODIES + ticket.place as i32
 }

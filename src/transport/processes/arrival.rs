@@ -7,7 +7,7 @@ use super::silence::Say;
 use super::wire::{self, Envelope, Kind};
 use crate::Rank;
 use crate::error::{Cause, Gone};
-use crate::mpi::{Deliver, Message};
+use crate::mpi::{Deliver, Message, Polled, Room};
 use crate::transport::Fabric;
 
 /// What follows the envelope in its letter, or what is apart from it.
@@ -18,16 +18,31 @@ const UNREADABLE: &str = "its process has sent what cannot be read";
 
 impl Far {
     /// Takes in what has arrived, all of it or one message; what is for ranks is dropped where there is no fabric.
+    #[inline]
     pub(super) fn poll(&self, fabric: Option<&Fabric>, all: bool) {
-        self.poll_by(fabric, all, &mut |from, letter, body| {
-            self.arrived(fabric, from, letter, body);
-        });
+        if self.look(fabric, all).wants_bodies {
+            self.stay(fabric);
+        }
     }
 
-    /// The same with something else that becomes of it, inside MPI.
+    /// The same without a wait for what is on its way from senders that wait.
     #[inline]
-    pub(super) fn poll_by(&self, fabric: Option<&Fabric>, all: bool, arrived: &mut Deliver<'_>) {
-        let polled = self.session.poll(all, arrived);
+    pub(super) fn look(&self, fabric: Option<&Fabric>, all: bool) -> Polled<'_> {
+        let arrived = &mut |from, letter: &[u8], body| self.arrived(fabric, from, letter, body);
+        self.poll_once(fabric, all, arrived, &mut |_, _, _| None)
+    }
+
+    /// The same with something else that becomes of what arrives, inside MPI, and where `room` says where an announced body
+    /// goes. Returns what is to be waited for.
+    #[inline]
+    pub(super) fn poll_once(
+        &self,
+        fabric: Option<&Fabric>,
+        all: bool,
+        arrived: &mut Deliver<'_>,
+        room: &mut Room<'_>,
+    ) -> Polled<'_> {
+        let polled = self.session.poll(all, arrived, room);
         self.tell_received_later();
         if self.questions.any() {
             self.answer(fabric);
@@ -36,9 +51,10 @@ impl Far {
             // Whoever takes in messages: the ranks here need not all rest again.
             _ = fabric.conclude(self, None);
         }
-        if let Err(error) = polled {
+        polled.unwrap_or_else(|error| {
             self.cannot_be_reached(fabric, &error);
-        }
+            Polled::default()
+        })
     }
 
     /// MPI has failed: nothing is to be heard of the other processes any more.

@@ -14,7 +14,7 @@ use super::lanes_into::LanesInto;
 use super::notes::{End, Hello, Writer};
 use super::questions::Questions;
 use super::receipts::Receipts;
-use super::session::{Nap, Session, session};
+use super::session::{Nap, Session, pause, session};
 use super::silence::{Count, Silence};
 use super::wire::{self, Envelope, Kind};
 use crate::Rank;
@@ -27,6 +27,9 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::trace::origin::Origin;
 use crate::transport::trace::part::WorldPart;
 use crate::transport::{CommShared, Fabric};
+
+/// The bytes of the shortest message that is sent from where it is.
+const LENT_FROM: usize = 1 << 16;
 
 /// The ranks of a world in other processes.
 pub(crate) struct Far {
@@ -190,6 +193,20 @@ impl Far {
         }
     }
 
+    /// The same of a lane from a call that may wait.
+    pub(super) fn send_elements_waiting(
+        &self,
+        fabric: &Fabric,
+        to: Rank,
+        head: Head,
+        elements: Elements<'_>,
+    ) {
+        match wire::envelope(Kind::Lane, self.world, to, head, elements) {
+            Some(envelope) => self.send_waiting(fabric, &envelope, elements),
+            None => panic!("{} cannot leave the process", elements.info().name()),
+        }
+    }
+
     /// Sends elements in their envelope.
     #[inline]
     pub(super) fn send_in(&self, envelope: &Envelope, elements: Elements<'_>) {
@@ -197,6 +214,37 @@ impl Far {
         self.will_send(to);
         self.session.processes.send(to, &head, elements.bytes());
         self.tell_received_later();
+    }
+
+    /// Sends elements in their envelope from a call that may wait: long ones from where they are, if their receiver takes
+    /// them in at once.
+    #[inline]
+    pub(super) fn send_waiting(
+        &self,
+        fabric: &Fabric,
+        envelope: &Envelope,
+        elements: Elements<'_>,
+    ) {
+        // Of ranks that share a core, the one that waits takes it from the other, which copies take less of.
+        let is_copied = || fabric.is_crowded() || fabric.is_controlled();
+        match elements.size() < LENT_FROM || is_copied() {
+            true => self.send_in(envelope, elements),
+            false => self.send_announced(fabric, envelope, elements),
+        }
+    }
+
+    #[inline(never)]
+    fn send_announced(&self, fabric: &Fabric, envelope: &Envelope, elements: Elements<'_>) {
+        let (to, head) = (self.process_of(envelope.to), envelope.bytes());
+        self.will_send(to);
+        let (contents, mut looks) = ((elements.bytes(), wire::lent(elements)), 0);
+        let processes = &self.session.processes;
+        processes.send_announced(to, &head, contents, &mut || {
+            self.look(Some(fabric), false);
+            pause(&mut looks);
+        });
+        self.tell_received_later();
+        self.stay(Some(fabric));
     }
 
     /// Tells the other processes how a near rank has ended, the first time.

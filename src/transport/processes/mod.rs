@@ -302,7 +302,7 @@ impl Port {
             return false;
         };
         self.begin(count);
-        far.send_in(&envelope, data);
+        far.send_waiting(&self.fabric, &envelope, data);
         self.count(data.size());
         true
     }

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::membership::Membership;
 use super::notes::{Hello, Reader, Writer};
 use super::wire::{Envelope, Kind};
-use crate::mpi::{Deliver, Launched, Message, Processes};
+use crate::mpi::{Deliver, Launched, Message, Polled, Processes, Room};
 
 /// The state of this process among the others, kept until it exits.
 pub(super) struct Session {
@@ -169,7 +169,8 @@ impl Session {
             };
             // It is reported once, and nothing is to be heard of them any more.
             let lost = |_: &String| self.others().for_each(|other| self.membership.leave(other));
-            self.poll(true, hear).inspect_err(lost)?;
+            self.poll(true, hear, &mut |_, _, _| None)
+                .inspect_err(lost)?;
             nap.pass();
         }
         Ok(said.into_iter().flatten().collect())
@@ -189,8 +190,13 @@ impl Session {
 
     /// Takes in what has arrived, and tells the others which processes were excluded by that.
     #[inline]
-    pub(super) fn poll(&self, all: bool, deliver: &mut Deliver<'_>) -> Result<(), String> {
-        let polled = self.processes.poll(all, deliver);
+    pub(super) fn poll(
+        &self,
+        all: bool,
+        deliver: &mut Deliver<'_>,
+        room: &mut Room<'_>,
+    ) -> Result<Polled<'_>, String> {
+        let polled = self.processes.poll(all, deliver, room);
         if self.membership.has_news() {
             self.tell_excluded();
         }
@@ -230,7 +236,8 @@ impl Session {
         let hear: &mut Deliver<'_> = &mut |from, letter, body| {
             self.hear_at_exit(from, letter, body.as_ref());
         };
-        while !self.processes.all_exit(&waited) && self.poll(true, hear).is_ok() {
+        let mut poll = || self.poll(true, hear, &mut |_, _, _| None).is_ok();
+        while !self.processes.all_exit(&waited) && poll() {
             if says_again && begin.elapsed() > PATIENCE {
                 says_again = false;
                 say();
@@ -351,5 +358,17 @@ impl Nap {
             None => thread::yield_now(),
             Some(more) => thread::sleep((SHORT * (more + 1)).min(LONG)),
         }
+    }
+}
+
+/// The looks between which a rank that looks for messages gives way.
+const LOOKS: u32 = 16;
+
+/// Between two looks for messages.
+#[inline]
+pub(super) fn pause(looks: &mut u32) {
+    *looks += 1;
+    if looks.is_multiple_of(LOOKS) {
+        thread::yield_now();
     }
 }

@@ -59,11 +59,11 @@ impl Lanes for SpreadLanes {
         }
     }
 
-    /// To a far member without a packet: it is copied into a message anyway.
+    /// To a far member without a packet.
     fn post_long(&self, to: Rank, head: Head, data: Elements<'_>) {
-        match self.far(to) {
-            Some(_) => self.post(to, head, data),
-            None => self.near.post_packet(to, Packet::copy_of(head, data)),
+        match (self.far(to), &self.fabric.far) {
+            (Some(rank), Some(far)) => far.send_elements_waiting(&self.fabric, rank, head, data),
+            _ => self.near.post_packet(to, Packet::copy_of(head, data)),
         }
     }
 

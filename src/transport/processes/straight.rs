@@ -1,17 +1,39 @@
 //! Messages of far ranks that go straight to the rank that takes them in, because it waits for them: past its mailbox or
 //! its lane from that rank, which is empty, so that nothing is overtaken.
 
+use std::cell::RefCell;
+
 use super::far::Far;
+use super::session::pause;
 use super::wire::{self, Envelope, Kind};
 use crate::Rank;
+use crate::mpi::{Lent, StraightBody};
 use crate::transport::Fabric;
 use crate::transport::matching::receive_buffer::ReceiveBuffer;
 use crate::transport::matching::want::Want;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 
-/// Takes a message whose contents are in its letter, or leaves it.
-type Take<'t> = dyn FnMut(&Envelope, &[u8]) -> bool + 't;
+/// What arrives of a message for the rank that takes in messages.
+pub(super) enum Offer<'c> {
+    /// Its contents.
+    Contents(&'c [u8]),
+    /// The length of its contents, which are on their way.
+    Length(usize),
+}
+
+/// What the rank says to that.
+pub(super) enum Answer {
+    /// It leaves it.
+    No,
+    /// It has taken it.
+    Taken,
+    /// It is to go there.
+    Into(Lent),
+}
+
+/// Takes a message or leaves it.
+type Take<'t> = dyn FnMut(&Envelope, Offer<'_>) -> Answer + 't;
 
 impl Far {
     /// Takes in one message, and what a body held up. Those that are of this kind and for this near rank, which calls this,
@@ -22,15 +44,62 @@ impl Far {
         whose: (Rank, Kind),
         take: &mut Take<'_>,
     ) -> bool {
-        let mut taken = false;
-        self.poll_by(Some(fabric), false, &mut |from, letter, body| {
-            if !taken && body.is_none() && self.goes_straight(from, letter, whose, take) {
-                taken = true;
-            } else {
-                self.arrived(Some(fabric), from, letter, body);
-            }
-        });
+        let (mut taken, take) = (false, RefCell::new(take));
+        let polled = self.poll_once(
+            Some(fabric),
+            false,
+            &mut |from, letter, body| {
+                let is_whole = !taken && body.is_none();
+                if is_whole && self.goes_straight(from, letter, whose, &mut **take.borrow_mut()) {
+                    taken = true;
+                } else {
+                    self.arrived(Some(fabric), from, letter, body);
+                }
+            },
+            &mut |from, letter, length| {
+                let take = &mut **take.borrow_mut();
+                self.offer(from, (letter, Some(length)), whose, take).1
+            },
+        );
+        if let Some(body) = polled.straight {
+            taken = self.stay_for(fabric, body);
+        } else if polled.wants_bodies {
+            self.stay(Some(fabric));
+        }
         taken
+    }
+
+    /// Takes in messages until no sender waits for this process to take in its own.
+    #[inline(never)]
+    pub(super) fn stay(&self, fabric: Option<&Fabric>) {
+        let mut looks = 0;
+        while self.session.processes.wants_bodies() {
+            self.look(fabric, false);
+            pause(&mut looks);
+        }
+    }
+
+    /// The same until a message has arrived where it is wanted. Returns whether it has.
+    fn stay_for(&self, fabric: &Fabric, mut body: StraightBody<'_>) -> bool {
+        let (from, mut looks, mut is_recalled) = (body.from(), 0, false);
+        let has_arrived = loop {
+            if let Some(has_arrived) = body.is_over() {
+                break has_arrived;
+            }
+            self.look(Some(fabric), false);
+            if !is_recalled && self.session.membership.has_left(from) {
+                is_recalled = true;
+                body.recall();
+            }
+            pause(&mut looks);
+        };
+        match has_arrived {
+            true => self.has_received(from),
+            // As good as none.
+            false => self.arrived(Some(fabric), from, &[], None),
+        }
+        self.stay(Some(fabric));
+        has_arrived
     }
 
     /// Whether a message was taken, which counts as received then.
@@ -39,22 +108,40 @@ impl Far {
         &self,
         from: usize,
         letter: &[u8],
-        (me, kind): (Rank, Kind),
+        whose: (Rank, Kind),
         take: &mut Take<'_>,
     ) -> bool {
-        let Some((envelope, contents)) = Envelope::open(letter) else {
-            return false;
-        };
-        let is_for_me = (envelope.kind, envelope.to, envelope.world) == (kind, me, self.world);
-        let is_taken = is_for_me
-            && self.ranks_of(from).contains(&envelope.head.source())
-            && !self.held.any()
-            && !self.session.membership.is_dropped(from)
-            && take(&envelope, contents);
+        let (is_taken, _) = self.offer(from, (letter, None), whose, take);
         if is_taken {
             self.has_received(from);
         }
         is_taken
+    }
+
+    /// Offers a message to the rank that takes in messages, whose contents are in its letter or have this length. Returns
+    /// whether it was taken, and where it is to go.
+    #[inline]
+    fn offer(
+        &self,
+        from: usize,
+        (letter, length): (&[u8], Option<usize>),
+        (me, kind): (Rank, Kind),
+        take: &mut Take<'_>,
+    ) -> (bool, Option<Lent>) {
+        let Some((envelope, contents)) = Envelope::open(letter) else {
+            return (false, None);
+        };
+        let is_for_me = (envelope.kind, envelope.to, envelope.world) == (kind, me, self.world);
+        let is_next = is_for_me
+            && self.ranks_of(from).contains(&envelope.head.source())
+            && !self.held.any()
+            && !self.session.membership.is_dropped(from);
+        let offer = length.map_or(Offer::Contents(contents), Offer::Length);
+        match is_next.then(|| take(&envelope, offer)) {
+            None | Some(Answer::No) => (false, None),
+            Some(Answer::Taken) => (true, None),
+            Some(Answer::Into(lent)) => (false, Some(lent)),
+        }
     }
 
     /// Takes the next packet of a lane into a near rank, which calls this, after taking in one message.
@@ -80,15 +167,18 @@ impl Far {
         place: &mut Packet,
     ) -> bool {
         let lanes = &self.lanes[me - self.near.start];
-        self.poll_for(fabric, (me, Kind::Lane), &mut |envelope, contents| {
+        self.poll_for(fabric, (me, Kind::Lane), &mut |envelope, offer| {
+            let Offer::Contents(contents) = offer else {
+                return Answer::No;
+            };
             let head = envelope.head;
             let is_next = (head.context(), head.source()) == key && lanes.is_empty(key);
             match is_next.then(|| wire::packet(envelope, contents, None)) {
                 Some(Some(packet)) => {
                     *place = packet;
-                    true
+                    Answer::Taken
                 }
-                _ => false,
+                _ => Answer::No,
             }
         })
     }
@@ -112,10 +202,19 @@ impl Port {
         far.poll_for(
             &self.fabric,
             (self.me, Kind::Mail),
-            &mut |envelope, contents| {
+            &mut |envelope, offer| {
                 let is_next =
                     is_alone && want.accepts(envelope.head) && self.endpoint.mail.is_empty();
-                is_next && fill(into, envelope, contents)
+                match offer {
+                    _ if !is_next => Answer::No,
+                    Offer::Contents(contents) => match fill(into, envelope, contents) {
+                        true => Answer::Taken,
+                        false => Answer::No,
+                    },
+                    Offer::Length(length) => {
+                        wire::room(into, envelope, length).map_or(Answer::No, Answer::Into)
+                    }
+                }
             },
         )
     }

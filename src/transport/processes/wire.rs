@@ -6,16 +6,20 @@
 //! The elements of a message are shown as the type that its number names. They are the bytes of as many elements of the
 //! same type in another process of this program, whose author promises that they mean the same here
 //! ([`Plain`](crate::op::Plain)). They begin at a multiple of 16 bytes, which is enough for any plain type, and there are
-//! as many of them as the message says, which is checked.
+//! as many of them as the message says, which is checked. The same holds of those that are received where they are wanted.
+//!
+//! What is [lent](lent) belongs to a rank that does not return from `Processes::send_announced` before it is sent; and a
+//! [room](room) is lent by a rank that is in `Far::poll_for` until the receive is over, which has the buffer to itself.
 #![allow(unsafe_code)]
 
 use std::sync::Arc;
 
 use crate::Rank;
 
-use crate::mpi::{HEAD, Message};
+use crate::mpi::{HEAD, Lent, Message};
 use crate::op::elements::Elements;
 use crate::op::plain::{self, Received};
+use crate::transport::matching::receive_buffer::ReceiveBuffer;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 
@@ -196,6 +200,31 @@ pub(super) fn packet(
         true => Packet::eager(envelope.head, elements),
         false => Packet::copy_of(envelope.head, elements),
     })
+}
+
+/// The elements of a message that is sent from where they are.
+pub(super) fn lent(elements: Elements<'_>) -> Lent {
+    // SAFETY: they are read, by a caller that is told to wait.
+    unsafe { Lent::new(elements.first().cast_mut(), elements.size()) }
+}
+
+/// Where a message with so many bytes of contents goes in a buffer; notes that it is there. `None` if its elements are of
+/// another type, or if there is no room for them.
+pub(super) fn room(
+    into: &mut ReceiveBuffer<'_>,
+    envelope: &Envelope,
+    length: usize,
+) -> Option<Lent> {
+    let info = plain::type_of(envelope.plain)?;
+    let count = usize::try_from(envelope.count).ok()?;
+    let is_whole = count.checked_mul(info.size()) == Some(length);
+    let fits = into.elements.info().is(info) && count <= into.elements.len();
+    if !is_whole || !fits {
+        return None;
+    }
+    (into.head, into.count) = (envelope.head, count);
+    // SAFETY: room for as many elements of this type, of a caller that is told to wait.
+    Some(unsafe { Lent::new(into.elements.first(), length) })
 }
 
 /// The elements of a message in these bytes; `None` as above.

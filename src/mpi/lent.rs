@@ -1,0 +1,190 @@
+//! Ranks that wait until MPI no longer uses their memory: to send a long message from where it is, or to receive one where
+//! it is wanted. Neither returns before, however it ends, unless MPI has failed: then none of its functions is called any
+//! more, so nothing in this process uses the memory.
+
+use std::mem::MaybeUninit;
+use std::time::{Duration, Instant};
+
+use super::lending::Ticket;
+use super::library::Arrival;
+use super::message::Lent;
+use super::requests::Sending;
+use super::traffic::{Straight, Traffic};
+use super::{HEAD, Processes};
+
+/// For how long a sender waits until its message is wanted: as long as copies of so many bytes a nanosecond take, and longer.
+const COPIED: usize = 8;
+const PATIENCE: Duration = Duration::from_micros(10);
+
+/// A message that is announced, and of which a copy is sent if nothing else is.
+struct Announced<'p> {
+    processes: &'p Processes,
+    to: usize,
+    ticket: Ticket,
+    copied: Option<&'p [MaybeUninit<u8>]>,
+}
+
+/// A message that is sent from where it is.
+struct LentBody<'p> {
+    processes: &'p Processes,
+    ticket: Ticket,
+    body: Sending,
+}
+
+/// A message that is received where it is wanted.
+pub(crate) struct StraightBody<'p> {
+    processes: &'p Processes,
+    straight: Box<Straight>,
+    /// Whether it has arrived as a whole, once nothing more arrives of it.
+    over: Option<bool>,
+}
+
+impl Processes {
+    /// Sends a long message to another process, from where it is if its receiver takes it in at once, as a copy otherwise.
+    /// `meanwhile` takes in what arrives, and is called again and again.
+    pub(crate) fn send_announced(
+        &self,
+        to: usize,
+        head: &[u8; HEAD],
+        (contents, lent): (&[MaybeUninit<u8>], Lent),
+        meanwhile: &mut dyn FnMut(),
+    ) {
+        let announce = |traffic: &mut Traffic| traffic.announce((to, contents.len()), head);
+        let announced = self.state.lock().with(announce);
+        let Some(ticket) = announced.flatten() else {
+            return self.send(to, head, contents);
+        };
+        let mut announced = Announced {
+            processes: self,
+            to,
+            ticket,
+            copied: Some(contents),
+        };
+        if self.is_wanted_soon(ticket, contents.len(), meanwhile) {
+            announced.copied = None;
+            self.send_lent(to, ticket, lent, meanwhile);
+        }
+    }
+
+    fn is_wanted_soon(&self, ticket: Ticket, length: usize, meanwhile: &mut dyn FnMut()) -> bool {
+        let patience = PATIENCE + Duration::from_nanos((length / COPIED) as u64);
+        let begin = Instant::now();
+        loop {
+            meanwhile();
+            let wanted = self
+                .state
+                .lock()
+                .with(|traffic| Ok(traffic.is_wanted(ticket)));
+            match wanted {
+                Some(true) => return true,
+                Some(false) if begin.elapsed() <= patience => {}
+                _ => return false,
+            }
+        }
+    }
+
+    fn send_lent(&self, to: usize, ticket: Ticket, lent: Lent, meanwhile: &mut dyn FnMut()) {
+        let mut lent = LentBody {
+            processes: self,
+            ticket,
+            body: Sending::lent(lent),
+        };
+        let mut state = self.state.lock();
+        state.with(|traffic| traffic.send_body(to, ticket, &mut lent.body));
+        drop(state);
+        while !lent.is_over() {
+            meanwhile();
+        }
+    }
+
+    /// Whether messages are on their way for which their senders wait.
+    pub(crate) fn wants_bodies(&self) -> bool {
+        let state = self.state.lock();
+        state
+            .traffic
+            .as_ref()
+            .is_ok_and(|traffic| traffic.wants_bodies())
+    }
+}
+
+impl Drop for Announced<'_> {
+    /// What is called meanwhile may panic.
+    fn drop(&mut self) {
+        let Some(contents) = self.copied else {
+            return;
+        };
+        let spare = |traffic: &mut Traffic| Ok(traffic.spare_body(contents.len()));
+        let state = &self.processes.state;
+        let Some(spare) = state.lock().with(spare) else {
+            return;
+        };
+        let body = spare.filled(contents);
+        let post = |traffic: &mut Traffic| traffic.post_copy(self.to, self.ticket, body);
+        state.lock().with(post);
+    }
+}
+
+impl LentBody<'_> {
+    fn is_over(&mut self) -> bool {
+        let mut state = self.processes.state.lock();
+        let has_left = state.with(|traffic| traffic.body_has_left(self.ticket, &mut self.body));
+        has_left.unwrap_or(true)
+    }
+}
+
+impl Drop for LentBody<'_> {
+    /// What is called meanwhile may panic.
+    fn drop(&mut self) {
+        while !self.body.open.is_empty() && !self.is_over() {
+            std::thread::yield_now();
+        }
+    }
+}
+
+impl<'p> StraightBody<'p> {
+    pub(super) fn new(processes: &'p Processes, straight: Box<Straight>) -> StraightBody<'p> {
+        StraightBody {
+            processes,
+            straight,
+            over: None,
+        }
+    }
+
+    /// The sender.
+    pub(crate) fn from(&self) -> usize {
+        self.straight.from
+    }
+
+    /// Whether it has arrived as a whole, once nothing more arrives of it.
+    pub(crate) fn is_over(&mut self) -> Option<bool> {
+        if self.over.is_none() {
+            let mut state = self.processes.state.lock();
+            let body = &mut self.straight.body;
+            self.over = match state.with(|traffic| traffic.has_arrived(body)) {
+                Some(Arrival::No) => None,
+                Some(Arrival::Yes) => Some(true),
+                Some(Arrival::OtherLength) | None => Some(false),
+            };
+        }
+        self.over
+    }
+
+    /// It may have been sent never.
+    pub(crate) fn recall(&mut self) {
+        let body = &mut self.straight.body;
+        let mut state = self.processes.state.lock();
+        state.with(|traffic| traffic.recall(body));
+    }
+}
+
+impl Drop for StraightBody<'_> {
+    /// What is called meanwhile may panic.
+    fn drop(&mut self) {
+        if self.is_over().is_none() {
+            self.recall();
+        }
+        while self.is_over().is_none() {
+            std::thread::yield_now();
+        }
+    }
+}
