@@ -435,6 +435,9 @@ fn pick_sent(call: &Call, element_bytes: usize) -> Picked {
         Collective::Broadcast => by_length(BINOMIAL, ScatterDoubling),
         Collective::Reduce => by_length(BINOMIAL, Halving),
         Collective::AllReduce if !long => picked(Exchange, Some(Halving), Why::Short),
+        Collective::AllReduce if call.ranks() == 2 && call.transport == Transport::Channels => {
+            picked(Exchange, Some(Halving), Why::FewRanks)
+        }
         Collective::AllReduce if few_elements => picked(Exchange, None, Why::FewElements),
         Collective::AllReduce => picked(Halving, Some(Exchange), Why::Long),
         Collective::ReduceScatter => pick_reduce_scatter(call.commutes),
