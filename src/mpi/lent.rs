@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::lending::Ticket;
 use super::library::Arrival;
-use super::message::Lent;
-use super::requests::Sending;
-use super::traffic::{Straight, Traffic};
+use super::message::{Lent, as_padded};
+use super::requests::{Receiving, Sending};
+use super::traffic::{ANNOUNCED, Body, Straight, Traffic, tag_of};
 use super::{HEAD, Processes};
 
 /// For how long a sender waits until its message is wanted: as long as copies of so many bytes a nanosecond take, and longer.
@@ -37,6 +37,67 @@ pub(crate) struct StraightBody<'p> {
     straight: Box<Straight>,
     /// Whether it has arrived as a whole, once nothing more arrives of it.
     over: Option<bool>,
+}
+
+impl Traffic {
+    /// Announces a message with a body of so many bytes, which its sender then [sends](Self::send_body) or [posts a
+    /// copy](Self::post_copy) of. `None` if it cannot be announced: nothing has happened.
+    fn announce(
+        &mut self,
+        (to, length): (usize, usize),
+        head: &[u8; HEAD],
+    ) -> Result<Option<Ticket>, String> {
+        let ticket = (!self.exits).then(|| self.lending.announce(to)).flatten();
+        if let Some(ticket) = ticket {
+            let word = ticket.word().to_le_bytes();
+            let contents = [as_padded(head), as_padded(&word)];
+            self.send_letter(to, contents, ANNOUNCED | length as u64)?;
+        }
+        Ok(ticket)
+    }
+
+    /// Whether the receiver of an announced message waits for it.
+    fn is_wanted(&self, ticket: Ticket) -> bool {
+        self.lending.is_wanted(ticket)
+    }
+
+    /// Sends the body of an announced message. Returns whether it has left.
+    fn send_body(&mut self, to: usize, ticket: Ticket, body: &mut Sending) -> Result<bool, String> {
+        self.library.send(body, to, tag_of(ticket))
+    }
+
+    /// Whether the body of an announced message has left; it is announced no more then.
+    fn body_has_left(&mut self, ticket: Ticket, body: &mut Sending) -> Result<bool, String> {
+        let has_left = self.library.has_left(body)?;
+        if has_left {
+            self.lending.end(ticket);
+        }
+        Ok(has_left)
+    }
+
+    /// Posts a copy of the body of an announced message.
+    fn post_copy(&mut self, to: usize, ticket: Ticket, body: Body) -> Result<(), String> {
+        self.lending.end(ticket);
+        self.post(body.0, to, tag_of(ticket))
+    }
+
+    /// Whether bodies are wanted that have not arrived.
+    pub(super) fn wants_bodies(&self) -> bool {
+        self.wanted > 0
+    }
+
+    /// Whether a body has arrived in memory of a rank.
+    fn has_arrived(&mut self, body: &mut Receiving) -> Result<Arrival, String> {
+        self.library.has_arrived(body)
+    }
+
+    /// Recalls such a body, once.
+    fn recall(&mut self, body: &mut Receiving) -> Result<(), String> {
+        match body.is_recalled {
+            true => Ok(()),
+            false => self.library.recall(body),
+        }
+    }
 }
 
 impl Processes {

@@ -39,7 +39,7 @@ const LETTERS: i32 = 0;
 const BODIES: i32 = 1;
 const ANNOUNCED_BODIES: i32 = 2;
 /// What marks the last word of a letter that announces a body, and of one by which it is wanted.
-const ANNOUNCED: u64 = 1 << 63;
+pub(super) const ANNOUNCED: u64 = 1 << 63;
 const WANTED: u64 = 1 << 62;
 /// Number of letters that one poll takes in, and of sends that it tests.
 const AT_ONCE: usize = 64;
@@ -47,6 +47,8 @@ const AT_ONCE: usize = 64;
 const SPARES: usize = 8;
 /// For how long a body is not recalled.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The same of one that was announced: other ranks of its process may send before it leaves.
+const PATIENCE_OF_ANNOUNCED: Duration = Duration::from_secs(60);
 const LONGEST_SPARE: usize = 1 << 24;
 
 /// The longest body that goes into memory of a rank, as one part.
@@ -58,7 +60,7 @@ pub(super) fn is_short(contents: usize) -> bool {
 }
 
 /// A buffer for the body of a message.
-pub(super) struct Body(Sending);
+pub(super) struct Body(pub(super) Sending);
 
 impl Body {
     /// The body with these contents.
@@ -71,7 +73,7 @@ impl Body {
 
 /// What is on its way.
 pub(super) struct Traffic {
-    library: Library,
+    pub(super) library: Library,
     /// What has not left, with its receivers.
     outgoing: VecDeque<(usize, Sending)>,
     /// The receives for letters; the next letter arrives at `next`, and the one before has been read if `is_read`.
@@ -87,12 +89,12 @@ pub(super) struct Traffic {
     spare_letters: Vec<Sending>,
     spare_bodies: Vec<Sending>,
     /// What is announced to other processes, and how many bodies are wanted from them that have not arrived.
-    lending: Lending,
-    wanted: usize,
+    pub(super) lending: Lending,
+    pub(super) wanted: usize,
     /// The message that goes into memory of the rank that takes in messages, until it is told.
     straight: Option<Box<Straight>>,
     /// Whether the process has said that it exits.
-    exits: bool,
+    pub(super) exits: bool,
     /// The barrier at the exit, once it has begun.
     exit: Option<Barrier>,
 }
@@ -190,7 +192,7 @@ impl Traffic {
     }
 
     #[inline]
-    fn send_letter(
+    pub(super) fn send_letter(
         &mut self,
         to: usize,
         contents: [&[MaybeUninit<u8>]; 2],
@@ -206,80 +208,7 @@ impl Traffic {
         self.post(letter, to, LETTERS)
     }
 
-    /// Announces a message with a body of so many bytes, which its sender then [sends](Self::send_body) or [posts a
-    /// copy](Self::post_copy) of. `None` if it cannot be announced: nothing has happened.
-    pub(super) fn announce(
-        &mut self,
-        (to, length): (usize, usize),
-        head: &[u8; HEAD],
-    ) -> Result<Option<Ticket>, String> {
-        let ticket = (!self.exits).then(|| self.lending.announce(to)).flatten();
-        if let Some(ticket) = ticket {
-            let word = ticket.word().to_le_bytes();
-            let contents = [as_padded(head), as_padded(&word)];
-            self.send_letter(to, contents, ANNOUNCED | length as u64)?;
-        }
-        Ok(ticket)
-    }
-
-    /// Whether the receiver of an announced message waits for it.
-    pub(super) fn is_wanted(&self, ticket: Ticket) -> bool {
-        self.lending.is_wanted(ticket)
-    }
-
-    /// Sends the body of an announced message. Returns whether it has left.
-    pub(super) fn send_body(
-        &mut self,
-        to: usize,
-        ticket: Ticket,
-        body: &mut Sending,
-    ) -> Result<bool, String> {
-        self.library.send(body, to, tag_of(ticket))
-    }
-
-    /// Whether the body of an announced message has left; it is announced no more then.
-    pub(super) fn body_has_left(
-        &mut self,
-        ticket: Ticket,
-        body: &mut Sending,
-    ) -> Result<bool, String> {
-        let has_left = self.library.has_left(body)?;
-        if has_left {
-            self.lending.end(ticket);
-        }
-        Ok(has_left)
-    }
-
-    /// Posts a copy of the body of an announced message.
-    pub(super) fn post_copy(
-        &mut self,
-        to: usize,
-        ticket: Ticket,
-        body: Body,
-    ) -> Result<(), String> {
-        self.lending.end(ticket);
-        self.post(body.0, to, tag_of(ticket))
-    }
-
-    /// Whether bodies are wanted that have not arrived.
-    pub(super) fn wants_bodies(&self) -> bool {
-        self.wanted > 0
-    }
-
-    /// Whether a body has arrived in memory of a rank.
-    pub(super) fn has_arrived(&mut self, body: &mut Receiving) -> Result<Arrival, String> {
-        self.library.has_arrived(body)
-    }
-
-    /// Recalls such a body, once.
-    pub(super) fn recall(&mut self, body: &mut Receiving) -> Result<(), String> {
-        match body.is_recalled {
-            true => Ok(()),
-            false => self.library.recall(body),
-        }
-    }
-
-    fn post(&mut self, mut sending: Sending, to: usize, tag: i32) -> Result<(), String> {
+    pub(super) fn post(&mut self, mut sending: Sending, to: usize, tag: i32) -> Result<(), String> {
         match self.library.send(&mut sending, to, tag)? {
             true => self.keep(sending),
             false => self.outgoing.push_back((to, sending)),
@@ -361,21 +290,35 @@ impl Traffic {
             return Ok(());
         }
         let letter = Message::of(bytes);
-        let mut body = None;
-        if length > 0 {
-            // A long message has nothing else in its letter, and a short one no body.
-            let is_long = bytes.len() == HEAD && !is_short(length);
-            let Some(mut room) = is_long.then(|| Receiving::room_for(length)).flatten() else {
-                self.read_no_more(from, deliver);
-                return Ok(());
-            };
-            self.library.receive(&mut room, from, (length, BODIES))?;
-            self.bodies += 1;
-            body = Some(room);
+        match length {
+            0 => self.waiting[from].push_back(Waiting {
+                letter,
+                body: None,
+                was_announced: false,
+            }),
+            _ => return self.receive_body(from, (letter, length), deliver),
         }
+        Ok(())
+    }
+
+    /// Posts the receive of the body of a letter.
+    fn receive_body(
+        &mut self,
+        from: usize,
+        (letter, length): (Message, usize),
+        deliver: &mut Deliver<'_>,
+    ) -> Result<(), String> {
+        // A long message has nothing else in its letter, and a short one no body.
+        let is_long = letter.bytes().len() == HEAD && !is_short(length);
+        let Some(mut body) = is_long.then(|| Receiving::room_for(length)).flatten() else {
+            self.read_no_more(from, deliver);
+            return Ok(());
+        };
+        self.library.receive(&mut body, from, (length, BODIES))?;
+        self.bodies += 1;
         self.waiting[from].push_back(Waiting {
             letter,
-            body,
+            body: Some(body),
             was_announced: false,
         });
         Ok(())
@@ -488,8 +431,12 @@ impl Traffic {
     fn recall_late(&mut self, from: usize) -> Result<(), String> {
         let waiting = &mut self.waiting[from];
         let is_last = waiting.len() == 1;
+        let patience = match waiting.front() {
+            Some(first) if first.was_announced => PATIENCE_OF_ANNOUNCED,
+            _ => PATIENCE,
+        };
         match waiting.front_mut().and_then(|first| first.body.as_mut()) {
-            Some(body) if !is_last && !body.is_recalled && body.since.elapsed() > PATIENCE => {
+            Some(body) if !is_last && !body.is_recalled && body.since.elapsed() > patience => {
                 self.library.recall(body)
             }
             _ => Ok(()),
@@ -540,6 +487,6 @@ impl Traffic {
 }
 
 /// The tag of the body of an announced message.
-fn tag_of(ticket: Ticket) -> i32 {
+pub(super) fn tag_of(ticket: Ticket) -> i32 {
     ANNOUNCED_BODIES + ticket.place as i32
 }

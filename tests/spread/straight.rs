@@ -11,6 +11,8 @@ const READY: u32 = 100;
 const TIMES: usize = 30;
 /// Elements of a message that has a body.
 const LONG: usize = 3000;
+/// Elements of a message that may go from where it is.
+const LONGER: usize = 1 << 14;
 
 /// The two ranks of a case, in different processes, and a second communicator of all ranks.
 struct Pair<'c> {
@@ -36,6 +38,11 @@ const CASES: &[Case] = &[
     (send_behind_a_body, behind_a_body),
     (send_on_both, on_both),
     (send_row, in_order),
+    (send_longer, of_longer),
+    (send_longer, of_longer_late),
+    (send_longer_and_ask, ask_and_send_longer),
+    (send_longer, are_longer_than_the_buffer),
+    (send_longer_of_another_type, are_longer_of_another_type),
 ];
 
 /// In turn the ranks of each process receive from those with their place in the next one.
@@ -234,5 +241,74 @@ fn in_order(pair: &Pair, time: usize) -> Result<()> {
             assert!(got == wanted, "message {number}");
         }
     }
+    Ok(())
+}
+
+/// The elements of longer messages: not always as many.
+fn longer(time: usize) -> Vec<u64> {
+    numbers(time, LONGER + time % 3)
+}
+
+fn send_longer(pair: &Pair, time: usize) -> Result<()> {
+    let sent = longer(time);
+    pair.comm.send(pair.to, 1, &sent)?;
+    drop(sent);
+    pair.comm.send(pair.to, 2, &longer(time + 1))?;
+    pair.send(1, time)
+}
+
+/// Receives a longer message into a buffer that has more room.
+fn one_longer(pair: &Pair, tag: u32, time: usize) -> Result<()> {
+    let (mut got, sent) = (vec![7; LONGER + 5], longer(time));
+    let status = pair.comm.recv_into(pair.from, tag, &mut got)?;
+    assert_eq!((status.source, status.tag), (pair.from, tag));
+    assert!(got[..sent.len()] == sent && got[sent.len()..].iter().all(|one| *one == 7));
+    Ok(())
+}
+
+fn of_longer(pair: &Pair, time: usize) -> Result<()> {
+    one_longer(pair, 1, time)?;
+    one_longer(pair, 2, time + 1)?;
+    of_one_source(pair, time)
+}
+
+/// The second message and the last are waited for while the first is to be kept.
+fn of_longer_late(pair: &Pair, time: usize) -> Result<()> {
+    one_longer(pair, 2, time + 1)?;
+    one_longer(pair, 1, time)?;
+    of_one_source(pair, time)
+}
+
+/// Both send before they receive.
+fn send_longer_and_ask(pair: &Pair, time: usize) -> Result<()> {
+    pair.comm.send(pair.to, 1, &longer(time))?;
+    assert!(pair.comm.recv::<u64>(pair.to, 3)?.0 == longer(time + 2));
+    Ok(())
+}
+
+fn ask_and_send_longer(pair: &Pair, time: usize) -> Result<()> {
+    pair.comm.send(pair.from, 3, &longer(time + 2))?;
+    one_longer(pair, 1, time)
+}
+
+/// They stay first in their queue.
+fn are_longer_than_the_buffer(pair: &Pair, time: usize) -> Result<()> {
+    let mut short = vec![7u64; LONGER - 1];
+    let error = pair.comm.recv_into(pair.from, 1, &mut short).unwrap_err();
+    let is_too_short = matches!(error.kind(), ErrorKind::TooShort { .. });
+    assert!(is_too_short && short.iter().all(|one| *one == 7), "{error}");
+    of_longer(pair, time)
+}
+
+fn send_longer_of_another_type(pair: &Pair, time: usize) -> Result<()> {
+    pair.comm.send(pair.to, 1, &vec![time as i64; LONGER])
+}
+
+fn are_longer_of_another_type(pair: &Pair, time: usize) -> Result<()> {
+    let error = pair.number(pair.from, 1).unwrap_err();
+    let is_wrong_type = matches!(error.kind(), ErrorKind::WrongType { .. });
+    assert!(is_wrong_type, "{error}");
+    let got = pair.comm.recv::<i64>(pair.from, 1)?.0;
+    assert!(got == vec![time as i64; LONGER]);
     Ok(())
 }

@@ -44,7 +44,7 @@ impl Far {
         whose: (Rank, Kind),
         take: &mut Take<'_>,
     ) -> bool {
-        let (mut taken, take) = (false, RefCell::new(take));
+        let (mut taken, take, mut sender) = (false, RefCell::new(take), 0);
         let polled = self.poll_once(
             Some(fabric),
             false,
@@ -57,12 +57,13 @@ impl Far {
                 }
             },
             &mut |from, letter, length| {
+                sender = Envelope::open(letter)?.0.head.source();
                 let take = &mut **take.borrow_mut();
                 self.offer(from, (letter, Some(length)), whose, take).1
             },
         );
         if let Some(body) = polled.straight {
-            taken = self.stay_for(fabric, body);
+            taken = self.stay_for(fabric, sender, body);
         } else if polled.wants_bodies {
             self.stay(Some(fabric));
         }
@@ -79,15 +80,18 @@ impl Far {
         }
     }
 
-    /// The same until a message has arrived where it is wanted. Returns whether it has.
-    fn stay_for(&self, fabric: &Fabric, mut body: StraightBody<'_>) -> bool {
+    /// The same until a message of a rank has arrived where it is wanted. Returns whether it has. What the rank has not sent
+    /// before it ended is not waited for: that it ended arrives later than what MPI has found of it.
+    fn stay_for(&self, fabric: &Fabric, sender: Rank, mut body: StraightBody<'_>) -> bool {
         let (from, mut looks, mut is_recalled) = (body.from(), 0, false);
         let has_arrived = loop {
             if let Some(has_arrived) = body.is_over() {
                 break has_arrived;
             }
             self.look(Some(fabric), false);
-            if !is_recalled && self.session.membership.has_left(from) {
+            let membership = &self.session.membership;
+            let is_over = || membership.has_left(from) || membership.is_dropped(from);
+            if !is_recalled && (self.is_ended(sender) || is_over()) {
                 is_recalled = true;
                 body.recall();
             }
