@@ -6,7 +6,9 @@ mod support;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::Barrier;
 
-use rankfold::{Comm, Outcome, Rank, Request, Result, World, op};
+use rankfold::collective::{Algorithm, Collective};
+use rankfold::op::{Operator, SumExact};
+use rankfold::{Comm, ErrorKind, Outcome, Rank, Request, Result, World, op};
 use support::{Random, guarded};
 
 const RUNS: u64 = if cfg!(debug_assertions) { 60 } else { 200 };
@@ -243,4 +245,179 @@ fn scopes_start_long_collectives_too() {
         Ok(())
     });
     run.unwrap();
+}
+
+/// Functions `x -> a x + b` of integers, which do not commute.
+type Line = (u64, u64);
+
+fn after((a, b): Line, (c, d): Line) -> Line {
+    let b = a.wrapping_mul(d).wrapping_add(b);
+    (a.wrapping_mul(c), b)
+}
+
+fn line(rank: Rank, i: usize) -> Line {
+    let x = (rank as u64 * 1_000_003 + i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (x | 1, x.rotate_left(17))
+}
+
+fn lines(rank: Rank, n: usize) -> Vec<Line> {
+    (0..n).map(|i| line(rank, i)).collect()
+}
+
+/// What the ranks up to `last` make of element `i`, in their order.
+fn folded(last: Rank, i: usize) -> Line {
+    (1..=last).fold(line(0, i), |left, rank| after(left, line(rank, i)))
+}
+
+/// Lengths of vectors, whose halves are around the shortest message that is lent, or much longer.
+fn length(random: &mut Random, p: usize) -> usize {
+    match random.below(6) {
+        0 => random.below(5),
+        1 => 500 + random.below(30),
+        2 => 256 * p - 4 + random.below(9),
+        3 => p * (250 + random.below(20)),
+        4 => 4000 + random.below(3000),
+        _ => random.below(60_000),
+    }
+}
+
+/// Starts a reduction by an algorithm; `None` if that refuses it.
+fn reduced(
+    comm: &Comm,
+    (collective, algorithm): (Collective, Algorithm),
+    n: usize,
+) -> Result<Option<Request<'static, Vec<Line>>>> {
+    let (by, mine) = (comm.using(algorithm), lines(comm.rank(), n));
+    let started = match collective {
+        Collective::AllReduce => by.iall_reduce(mine, after),
+        Collective::ReduceScatter => by.ireduce_scatter(mine, after),
+        Collective::Reduce => by.ireduce(0, mine, after),
+        _ => by.iscan(mine, after),
+    };
+    match started {
+        Err(error) if matches!(error.kind(), ErrorKind::Usage { .. }) => Ok(None),
+        started => started.map(Some),
+    }
+}
+
+#[test]
+fn operators_that_do_not_commute_are_in_order_by_every_algorithm() {
+    for seed in 0..RUNS {
+        guarded(&|| format!("seed {seed}"), || {
+            let mut random = Random::new(seed);
+            let collective = [
+                Collective::AllReduce,
+                Collective::AllReduce,
+                Collective::ReduceScatter,
+                Collective::Reduce,
+                Collective::Scan,
+            ][random.below(5)];
+            let p = 2 + random.below(4) * random.below(3) / 2 * 2 + random.below(2);
+            let mut n = length(&mut random, p);
+            n -= if collective == Collective::ReduceScatter {
+                n % p
+            } else {
+                0
+            };
+            let checked = random.below(2) == 0;
+            let run = World::new(p).check(checked).run(|comm| {
+                for algorithm in Algorithm::all(collective) {
+                    let Some(request) = reduced(comm, (collective, algorithm), n)? else {
+                        continue;
+                    };
+                    let (got, me) = (request.wait()?, comm.rank());
+                    let (last, from) = match collective {
+                        Collective::Scan => (me, 0),
+                        Collective::Reduce if me > 0 => continue,
+                        Collective::ReduceScatter => (p - 1, me * (n / p)),
+                        _ => (p - 1, 0),
+                    };
+                    let wrong = (0..got.len()).find(|&i| got[i] != folded(last, from + i));
+                    assert_eq!(
+                        wrong, None,
+                        "{algorithm} {collective:?} of {n} on {p}, rank {me}"
+                    );
+                }
+                Ok(())
+            });
+            run.unwrap();
+        });
+    }
+}
+
+/// Sums of floats have the bits that the blocking call gives them, exact ones too.
+#[test]
+fn sums_have_the_bits_of_the_blocking_call() {
+    fn bits(comm: &Comm, n: usize, op: impl Operator<f64> + Copy + 'static) -> Result<()> {
+        let float = |i: usize| 1.0 / (1 + i + 7 * comm.rank()) as f64 * 3f64.powi(i as i32 % 90);
+        let mine: Vec<f64> = (0..n).map(float).collect();
+        for algorithm in [Algorithm::Halving, Algorithm::Ring, Algorithm::FarHalving] {
+            let (by, mut sum) = (comm.using(algorithm), mine.clone());
+            let request = by.iall_reduce(mine.clone(), op);
+            let Ok(request) = request else { continue };
+            let got = request.wait()?;
+            by.all_reduce(&mut sum, op)?;
+            let same = got
+                .iter()
+                .zip(&sum)
+                .all(|(a, b)| a.to_bits() == b.to_bits());
+            assert!(same, "{algorithm} of {n}");
+        }
+        Ok(())
+    }
+    for (p, n) in [(2, 1023), (2, 1025), (2, 70_001), (3, 30_001), (4, 50_000)] {
+        let run = World::new(p).run(|comm| {
+            bits(comm, n, op::Sum)?;
+            bits(comm, n, SumExact)
+        });
+        run.unwrap();
+    }
+}
+
+/// An operator panics anywhere in a call, or in the next one; its rank catches that and goes on, or ends.
+#[test]
+fn an_operator_that_panics_anywhere_spoils_no_memory() {
+    for seed in 0..RUNS {
+        guarded(&|| format!("seed {seed}"), || {
+            let mut random = Random::new(seed);
+            let p = 2 + random.below(8) / 6;
+            let n = length(&mut random, p);
+            let (who, catches) = (random.below(p), random.below(2) == 0);
+            let mut left = vec![u64::MAX; p];
+            left[who] = random.below(2 * n + 2) as u64;
+            let by = [Algorithm::Halving, Algorithm::Ring, Algorithm::Exchange][random.below(3)];
+            let report = World::new(p).run_each(|comm| {
+                let mut rounds = || {
+                    let count = std::rc::Rc::new(std::cell::Cell::new(left[comm.rank()]));
+                    for round in 0..3 {
+                        let count = count.clone();
+                        let op = op::commutative(move |a: u64, b: u64| {
+                            assert!(count.get() > 0, "as planned");
+                            assert!(a < 1 << 40 && b < 1 << 40, "memory that its rank has back");
+                            count.set(count.get() - 1);
+                            a + b
+                        });
+                        let request = comm.using(by).iall_reduce(vec![round; n], op)?;
+                        let mut got = request.wait()?;
+                        assert!(got.iter().all(|&one| one == round * p as u64));
+                        got.fill(SPOILED);
+                    }
+                    Ok(())
+                };
+                match panic::catch_unwind(AssertUnwindSafe(&mut rounds)) {
+                    Ok(done) => done,
+                    Err(_) if catches => {
+                        let spoiled = vec![SPOILED; n];
+                        comm.send(0, 7, &spoiled[..n.min(1)]).map(drop)
+                    }
+                    Err(payload) => panic::resume_unwind(payload),
+                }
+            });
+            let wrong = |(rank, outcome): (Rank, &Outcome<()>)| {
+                rank != who && matches!(outcome, Outcome::Panicked { .. })
+            };
+            let wrong = report.outcomes.iter().enumerate().any(wrong);
+            assert!(!wrong, "{by} of {n}, {who}: {report}");
+        });
+    }
 }

@@ -216,10 +216,12 @@ impl OwnedBuffers<'_, '_> {
         Ok(there)
     }
 
-    /// Whether the receiver of what was lent has stored the result there.
+    /// Whether the receiver of what was lent has stored the result there. Once for each loan, which is over then.
     #[inline]
-    pub(super) fn has_result(&self, region: Region) -> bool {
+    pub(super) fn take_result(&mut self, port: &Port, region: Region) -> bool {
         let mut loans = self.loans.0.iter();
-        loans.any(|(lent, loan)| *lent == region && loan.is_stored())
+        let place = loans.position(|(lent, loan)| *lent == region && loan.is_stored());
+        let stored = place.map(|place| self.loans.0.swap_remove(place).1);
+        stored.map(|loan| port.end_own(loan)).is_some()
     }
 }

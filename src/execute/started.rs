@@ -452,7 +452,8 @@ impl Advance<'_, '_, '_> {
         };
         let packet = slot.message();
         let count = recv.region.elements();
-        let is_stored = packet.count() == Some(0) && self.buffers.has_result(recv.region);
+        let is_stored =
+            packet.count() == Some(0) && self.buffers.take_result(self.port, recv.region);
         let sent = if is_stored { 0 } else { count };
         self.call.check_packet(self.port, &packet, sent)?;
         moves::note(recv.peer, self.call.me, 0..count);

@@ -77,7 +77,12 @@ impl Port {
 
     /// Whether a message to `to` may be lent: its receiver reads this rank's memory, and may be at work meanwhile.
     pub(super) fn may_lend_to(&self, to: Rank) -> bool {
-        to != self.me && !self.crowded() && !self.has_one_path_to(to)
+        !self.crowded() && self.can_lend_to(to)
+    }
+
+    /// Whether the receiver of a message to `to` reads this rank's memory.
+    pub(super) fn can_lend_to(&self, to: Rank) -> bool {
+        to != self.me && !self.has_one_path_to(to)
     }
 }
 
