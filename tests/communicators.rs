@@ -5,6 +5,8 @@ mod channels;
 mod common;
 #[path = "communicators/grids.rs"]
 mod grids;
+#[path = "communicators/idup.rs"]
+mod idup;
 #[path = "communicators/shrinking.rs"]
 mod shrinking;
 

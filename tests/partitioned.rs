@@ -9,6 +9,8 @@ mod deadlocks;
 mod deaths;
 #[path = "partitioned/mistakes.rs"]
 mod mistakes;
+#[path = "partitioned/random.rs"]
+mod random;
 mod support;
 #[path = "partitioned/threads.rs"]
 mod threads;
