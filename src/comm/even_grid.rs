@@ -37,7 +37,7 @@ pub fn even_grid(ranks: usize, dimensions: usize) -> Vec<usize> {
     grid
 }
 
-/// The most even grid of `n` places in so many dimensions at most, without those of one place.
+/// The most even grid of `n` places in at most `dimensions` dimensions, without those of one place.
 fn evenest(n: usize, dimensions: usize, divisors: &[usize]) -> Vec<usize> {
     if n == 1 {
         return Vec::new();

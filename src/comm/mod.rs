@@ -100,9 +100,9 @@ mod values;
 
 mod values_pairwise;
 
-mod idup;
 mod even_grid;
 mod exact;
+mod idup;
 
 mod split;
 

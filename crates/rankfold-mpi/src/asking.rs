@@ -65,11 +65,17 @@ impl Doing {
     }
 }
 
+/// All nanoseconds, or as many as can be counted, which are centuries.
+fn nanos(time: Duration) -> u64 {
+    time.as_nanos().try_into().unwrap_or(u64::MAX)
+}
+
 /// The ranks of a run.
 pub(crate) struct Doings {
     all: Vec<Arc<Doing>>,
     begin: Instant,
-    limit: Duration,
+    /// How long a rank asks, in nanoseconds.
+    limit: u64,
     ends: bool,
 }
 
@@ -78,8 +84,8 @@ impl Doings {
         Doings {
             all: (0..ranks).map(|_| Arc::default()).collect(),
             begin: Instant::now(),
-            // Who waits is to be ended before who asks.
-            limit: timeout.map_or(LONG, |timeout| timeout.saturating_mul(2)),
+            // A rank that waits is to be ended before one that asks.
+            limit: nanos(timeout.map_or(LONG, |timeout| timeout.saturating_mul(2))),
             ends: timeout.is_some(),
         }
     }
@@ -90,7 +96,7 @@ impl Doings {
 
     fn now(&self) -> u64 {
         // Never 0.
-        self.begin.elapsed().as_nanos() as u64 + 1
+        nanos(self.begin.elapsed()) + 1
     }
 }
 
@@ -134,7 +140,7 @@ impl Asking {
     ///
     /// Where a timeout is set: that of a rank that has asked for too long, while no other one has moved.
     pub(crate) fn in_vain(&self, doings: &Doings) -> Out {
-        /// The time is looked up once in so many calls.
+        /// The time is looked up once in this number of calls.
         const OFTEN: u64 = 16;
         let step = self.steps.get();
         let in_a_row = self.vain.replace(step) + 2 == step;
@@ -160,7 +166,10 @@ impl Asking {
             self.doing.since.store(now, Ordering::Relaxed);
             return Ok(());
         }
-        let half = doings.limit.as_nanos() as u64 / 2;
+        if self.told.get() {
+            return Ok(());
+        }
+        let half = doings.limit / 2;
         let seen = self.seen.borrow().as_ref().map(|(then, _)| *then);
         match seen {
             Some(then) if now - then >= half => {}
@@ -205,14 +214,13 @@ impl Asking {
                 format!("it asks for {time:.1?} in vain, and no other rank has moved{others}");
             return Err(failure(MPI_ERR_OTHER, text));
         }
-        if !self.told.replace(true) {
-            let place = line::of_the_program();
-            let place = place.map_or_else(String::new, |place| format!(" at {place}"));
-            eprintln!(
-                "rank {}: it asks{place} for {time:.0?} in vain, and no other rank has moved; --timeout would end it{others}",
-                self.me
-            );
-        }
+        self.told.set(true);
+        let place = line::of_the_program();
+        let place = place.map_or_else(String::new, |place| format!(" at {place}"));
+        eprintln!(
+            "rank {}: it asks{place} for {time:.0?} in vain, and no other rank has moved; --timeout would end it{others}",
+            self.me
+        );
         Ok(())
     }
 }
@@ -266,6 +274,13 @@ mod tests {
                 .text
                 .contains("rank 1 asks, too")
         );
+    }
+
+    #[test]
+    fn a_timeout_of_centuries_ends_no_rank() {
+        for timeout in [9_223_372_037, u64::MAX / 2, u64::MAX] {
+            asked(300, timeout, |_, other| other.leaves()).unwrap();
+        }
     }
 
     #[test]

@@ -11,7 +11,19 @@ use crate::request::RequestPart;
 pub(crate) fn sweep_detached(rank: &Rank) {
     let mut detached = rank.detached.take();
     detached.retain_mut(|request| matches!(request.test(), Ok(None)));
-    rank.detached.borrow_mut().extend(detached);
+    rank.detached.replace(detached);
+}
+
+/// Lets operations go on without a request. Before there would be no room for them, those that are over are forgotten.
+pub(crate) fn detach(rank: &Rank, open: Vec<Request<'static, RequestPart>>) {
+    let is_full = |all: &Vec<_>| all.len() + open.len() > all.capacity();
+    if is_full(&rank.detached.borrow()) {
+        sweep_detached(rank);
+        // At least as many are added until the next sweep as are left now.
+        let left = rank.detached.borrow().len();
+        rank.detached.borrow_mut().reserve(left + open.len());
+    }
+    rank.detached.borrow_mut().extend(open);
 }
 
 /// Forgets the buffered messages that have left their buffer; returns how much of it the others take.

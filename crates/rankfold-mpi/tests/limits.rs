@@ -207,6 +207,34 @@ fn a_receive_that_was_freed_still_fills_its_buffer() {
     });
 }
 
+/// The memory of the process in kilobytes, where the system tells it.
+fn resident() -> u64 {
+    let memory = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let now = memory.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let now = now.and_then(|text| text.trim().strip_suffix(" kB")?.parse().ok());
+    now.unwrap_or(0)
+}
+
+#[test]
+fn sends_that_were_freed_and_are_over_take_no_memory() {
+    try_program(Program::new(1), |_, _| {
+        let send = || {
+            let (mut sent, mut got) = (MPI_REQUEST_NULL, [0]);
+            let (from, into) = (at(&[7]), to(&mut got));
+            let (world, ignored) = (MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            ok!(MPI_Isend(from, 1, MPI_INT, 0, 0, world, &mut sent));
+            ok!(MPI_Request_free(&mut sent));
+            ok!(MPI_Recv(into, 1, MPI_INT, 0, 0, world, ignored));
+        };
+        (0..1000).for_each(|_| send());
+        let before = resident();
+        (0..300_000).for_each(|_| send());
+        let more = resident().saturating_sub(before);
+        assert!(more < 20_000, "{more} kB");
+    })
+    .unwrap();
+}
+
 #[test]
 fn infos_and_keys_that_were_freed_are_errors() {
     with_errors(2, |_| {

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use super::arguments::{flag, received, status as tell};
 use super::sizes::{counted, place};
 use crate::abi::*;
-use crate::detached::{sweep_detached, take_buffered};
+use crate::detached::{self, sweep_detached, take_buffered};
 use crate::error::{Out, failure, require};
 use crate::matched;
 use crate::memory::Caller;
@@ -68,7 +68,7 @@ pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<usize
     let none = || failure(MPI_ERR_BUFFER, "no buffer is attached");
     let (at, room) = rank.buffer.take().ok_or_else(none)?;
     let left = take_buffered(rank);
-    rank.detached.borrow_mut().extend(left);
+    detached::detach(rank, left);
     sweep_detached(rank);
     caller.write(to.cast::<*mut u8>(), at)?;
     Ok(room)
