@@ -1,6 +1,6 @@
 //! Ranks that wait until MPI no longer uses their memory: to send a long message from where it is, or to receive one where
-//! it is wanted. Neither returns before, however it ends, unless MPI has failed: then none of its functions is called any
-//! more, so nothing in this process uses the memory.
+//! it is wanted. Neither returns before, however it ends. If MPI has failed it cannot be told any more: then the
+//! [process ends](super::requests).
 
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
@@ -9,12 +9,15 @@ use super::lending::Ticket;
 use super::library::Arrival;
 use super::message::{Lent, as_padded};
 use super::requests::{Receiving, Sending};
-use super::traffic::{ANNOUNCED, Body, Straight, Traffic, tag_of};
+use super::traffic::{ANNOUNCED, Body, PATIENCE_OF_ANNOUNCED, Straight, Traffic, tag_of};
 use super::{HEAD, Processes};
 
 /// For how long a sender waits until its message is wanted: as long as copies of so many bytes a nanosecond take, and longer.
 const COPIED: usize = 8;
 const PATIENCE: Duration = Duration::from_micros(10);
+
+/// For how long a message is not recalled whose sender has ended.
+const PATIENCE_OF_ENDED: Duration = Duration::from_secs(1);
 
 /// A message that is announced, and of which a copy is sent if nothing else is.
 struct Announced<'p> {
@@ -35,8 +38,18 @@ struct LentBody<'p> {
 pub(crate) struct StraightBody<'p> {
     processes: &'p Processes,
     straight: Box<Straight>,
-    /// Whether it has arrived as a whole, once nothing more arrives of it.
-    over: Option<bool>,
+    /// What has become of it, once nothing more arrives.
+    over: Option<Received>,
+}
+
+/// What has become of a message that is received where it is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Received {
+    All,
+    /// It was longer or shorter than it was announced, or was never sent.
+    OtherLength,
+    /// Nothing is known of it, and nobody is to blame.
+    MpiFailed,
 }
 
 impl Traffic {
@@ -89,6 +102,11 @@ impl Traffic {
     /// Whether a body has arrived in memory of a rank.
     fn has_arrived(&mut self, body: &mut Receiving) -> Result<Arrival, String> {
         self.library.has_arrived(body)
+    }
+
+    /// Whether letters have arrived from the process of a message since its own.
+    fn has_heard_since(&self, straight: &Straight) -> bool {
+        self.heard[straight.from] != straight.heard
     }
 
     /// Recalls such a body, once.
@@ -168,6 +186,16 @@ impl Processes {
     }
 }
 
+/// Never returns if MPI is finalized, as the process exits: memory that MPI has used stays as it is. Otherwise MPI has
+/// failed, and nothing more happens to it that is known.
+#[cold]
+fn stay_if(is_finished: bool) -> bool {
+    while is_finished {
+        std::thread::park();
+    }
+    true
+}
+
 impl Drop for Announced<'_> {
     /// What is called meanwhile may panic.
     fn drop(&mut self) {
@@ -189,7 +217,9 @@ impl LentBody<'_> {
     fn is_over(&mut self) -> bool {
         let mut state = self.processes.state.lock();
         let has_left = state.with(|traffic| traffic.body_has_left(self.ticket, &mut self.body));
-        has_left.unwrap_or(true)
+        let is_finished = state.is_finished;
+        drop(state);
+        has_left.unwrap_or_else(|| stay_if(is_finished))
     }
 }
 
@@ -211,30 +241,63 @@ impl<'p> StraightBody<'p> {
         }
     }
 
+    /// One that MPI will not receive, as it has failed.
+    #[cfg(all(test, not(loom)))]
+    pub(crate) fn of_failed(processes: &'p Processes, from: usize) -> StraightBody<'p> {
+        let straight = Straight {
+            from,
+            body: Receiving::room_for(0).expect("no memory is needed"),
+            heard: 0,
+        };
+        StraightBody::new(processes, Box::new(straight))
+    }
+
     /// The sender.
     pub(crate) fn from(&self) -> usize {
         self.straight.from
     }
 
-    /// Whether it has arrived as a whole, once nothing more arrives of it.
-    pub(crate) fn is_over(&mut self) -> Option<bool> {
+    /// What has become of it, once nothing more arrives.
+    pub(crate) fn is_over(&mut self) -> Option<Received> {
         if self.over.is_none() {
             let mut state = self.processes.state.lock();
             let body = &mut self.straight.body;
-            self.over = match state.with(|traffic| traffic.has_arrived(body)) {
+            let arrival = state.with(|traffic| traffic.has_arrived(body));
+            let is_finished = state.is_finished;
+            drop(state);
+            self.over = match arrival {
                 Some(Arrival::No) => None,
-                Some(Arrival::Yes) => Some(true),
-                Some(Arrival::OtherLength) | None => Some(false),
+                Some(Arrival::Yes) => Some(Received::All),
+                Some(Arrival::OtherLength) => Some(Received::OtherLength),
+                None => {
+                    stay_if(is_finished);
+                    Some(Received::MpiFailed)
+                }
             };
         }
         self.over
     }
 
-    /// It may have been sent never.
-    pub(crate) fn recall(&mut self) {
-        let body = &mut self.straight.body;
+    /// Recalls it, once, if it seems to be sent never: its sender has ended, or other letters of its process have arrived
+    /// since, and it has waited for long.
+    pub(crate) fn recall_late(&mut self, has_ended: bool) {
+        let body = &self.straight.body;
+        let patience = match has_ended {
+            true => PATIENCE_OF_ENDED,
+            false => PATIENCE_OF_ANNOUNCED,
+        };
+        if !body.is_recalled && body.since.elapsed() > patience {
+            self.recall(|straight, traffic| has_ended || traffic.has_heard_since(straight));
+        }
+    }
+
+    fn recall(&mut self, is_late: impl FnOnce(&Straight, &Traffic) -> bool) {
+        let straight = &mut *self.straight;
         let mut state = self.processes.state.lock();
-        state.with(|traffic| traffic.recall(body));
+        state.with(|traffic| match is_late(straight, traffic) {
+            true => traffic.recall(&mut straight.body),
+            false => Ok(()),
+        });
     }
 }
 
@@ -242,7 +305,7 @@ impl Drop for StraightBody<'_> {
     /// What is called meanwhile may panic.
     fn drop(&mut self) {
         if self.is_over().is_none() {
-            self.recall();
+            self.recall(|_, _| true);
         }
         while self.is_over().is_none() {
             std::thread::yield_now();

@@ -349,6 +349,7 @@ impl Library {
         while let Some((request, length)) = receiving.open.last_mut() {
             let (code, done) = self.test(request);
             if code != 0 && self.class_of(code) == self.abi.truncated {
+                receiving.open.pop();
                 return Ok(Arrival::OtherLength);
             }
             self.check(code)?;

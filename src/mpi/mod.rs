@@ -24,7 +24,7 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 pub(crate) use launcher::{Launched, launched};
-pub(crate) use lent::StraightBody;
+pub(crate) use lent::{Received, StraightBody};
 use library::Library;
 pub(crate) use message::{Lent, Message};
 use traffic::Traffic;
@@ -34,16 +34,28 @@ use crate::sync::Mutex;
 /// The bytes of a message that is to be sent: some may be the padding of an element.
 type Bytes = Vec<MaybeUninit<u8>>;
 
-/// What becomes of a message that has arrived: its sender, its first bytes, and its body if it is long.
-pub(crate) type Deliver<'d> = dyn FnMut(usize, &[u8], Option<Message>) + 'd;
+/// What becomes of what arrives. Not to wait, and not to call anything here.
+pub(crate) trait Deliver {
+    /// A message has arrived: its sender, its first bytes, and its body if it is long.
+    fn deliver(&mut self, from: usize, letter: &[u8], body: Option<Message>);
 
-/// Where the body of a message goes that has not arrived: its sender, its first bytes, and the length of the body. `None`:
-/// into memory of its own.
-pub(crate) type Room<'r> = dyn FnMut(usize, &[u8], usize) -> Option<Lent> + 'r;
+    /// Where the announced body of a message goes that has not arrived: its sender, its first bytes, and the length of the
+    /// body. `None`: into memory of its own.
+    fn room(&mut self, _from: usize, _letter: &[u8], _length: usize) -> Option<Lent> {
+        None
+    }
+}
+
+impl<D: FnMut(usize, &[u8], Option<Message>)> Deliver for D {
+    #[inline]
+    fn deliver(&mut self, from: usize, letter: &[u8], body: Option<Message>) {
+        self(from, letter, body);
+    }
+}
 
 /// What a poll has left.
 #[derive(Default)]
-pub(crate) struct Polled<'p> {
+pub(crate) struct Left<'p> {
     /// A message that goes into memory of the rank that polls.
     pub straight: Option<StraightBody<'p>>,
     /// Whether messages are on their way for which their senders wait.
@@ -69,6 +81,8 @@ struct State {
     traffic: Result<Traffic, String>,
     /// Whether a failure has been reported.
     is_reported: bool,
+    /// Whether MPI is finalized.
+    is_finished: bool,
     /// What arrives in a test, each message with its sender.
     #[cfg(test)]
     arriving: std::collections::VecDeque<(usize, Vec<u8>)>,
@@ -123,6 +137,7 @@ impl Processes {
         let state = State {
             traffic: Ok(Traffic::new(library, count)?),
             is_reported: false,
+            is_finished: false,
             #[cfg(test)]
             arriving: Default::default(),
         };
@@ -142,6 +157,7 @@ impl Processes {
         let state = State {
             traffic: Err("there is no MPI".into()),
             is_reported: true,
+            is_finished: false,
             arriving: arriving.into_iter().collect(),
         };
         Processes {
@@ -202,41 +218,50 @@ impl Processes {
         self.state.lock().send_each(next);
     }
 
-    /// Takes in what has arrived, `all` of it or one message and what was held up, and hands each message to `deliver`,
-    /// which must not wait and must not call anything here. Returns at once if another thread does so. An error is
-    /// reported once. `room` is asked where an announced body is to go.
+    /// Takes in what has arrived, `all` of it or one message and what was held up, and hands each message to `deliver`.
+    /// Returns at once if another thread does so. An error is reported once. `left` is told what is left, if anything is.
     #[inline]
-    pub(crate) fn poll(
-        &self,
+    pub(crate) fn poll<'p>(
+        &'p self,
         all: bool,
-        deliver: &mut Deliver<'_>,
-        room: &mut Room<'_>,
-    ) -> Result<Polled<'_>, String> {
+        deliver: &mut dyn Deliver,
+        left: &mut Left<'p>,
+    ) -> Result<(), String> {
         let Some(mut state) = self.state.try_lock() else {
-            return Ok(Polled::default());
+            return Ok(());
         };
         #[cfg(test)]
         while let Some((from, letter)) = state.arriving.pop_front() {
-            deliver(from, &letter, None);
+            deliver.deliver(from, &letter, None);
             if !all {
                 break;
             }
         }
         let polled = match &mut state.traffic {
-            Ok(traffic) => traffic
-                .poll(all, deliver, room)
-                .map(|straight| (straight, traffic.wants_bodies())),
-            Err(_) => return state.report().map(|()| Polled::default()),
+            Ok(traffic) => traffic.poll(all, deliver),
+            Err(_) => return state.report(),
         };
         match polled {
-            Ok((straight, wants_bodies)) => Ok(Polled {
-                straight: straight.map(|straight| StraightBody::new(self, straight)),
-                wants_bodies,
-            }),
-            Err(failed) => {
-                state.traffic = Err(failed);
-                state.report().map(|()| Polled::default())
+            Ok(false) => Ok(()),
+            Ok(true) => {
+                self.leave(&mut state, left);
+                Ok(())
             }
+            Err(failed) => {
+                self.leave(&mut state, left);
+                state.traffic = Err(failed);
+                state.report()
+            }
+        }
+    }
+
+    /// Tells what a poll has left.
+    #[inline(never)]
+    fn leave<'p>(&'p self, state: &mut State, left: &mut Left<'p>) {
+        if let Ok(traffic) = &mut state.traffic {
+            let straight = traffic.take_straight();
+            left.straight = straight.map(|straight| StraightBody::new(self, straight));
+            left.wants_bodies = traffic.wants_bodies();
         }
     }
 
@@ -266,7 +291,7 @@ impl Processes {
         let Some(mut state) = self.state.try_lock_for(PATIENCE) else {
             return;
         };
-        state.is_reported = true;
+        (state.is_reported, state.is_finished) = (true, true);
         state.with(|traffic| {
             traffic.finish();
             Err::<(), _>("MPI is finalized".into())

@@ -1,6 +1,8 @@
-//! What MPI reads or writes until its requests are complete, with its memory, which is neither freed nor shown before.
+//! What MPI reads or writes until its requests are complete, with its memory, which is neither freed nor shown before. Memory
+//! that is lent to it cannot be kept: the process ends if MPI fails meanwhile, as it would by default.
 
 use std::mem;
+use std::process;
 use std::time::Instant;
 
 use super::{Bytes, Lent, Message};
@@ -107,9 +109,19 @@ impl Standing {
     }
 }
 
+/// MPI may go on using memory of a rank, though it has failed: by a thread of its own, another process or a network card.
+#[cold]
+fn never_given_back() -> ! {
+    eprintln!("rankfold: MPI has failed while it used memory of a rank, so this process ends");
+    process::abort()
+}
+
 impl Drop for Sending {
     fn drop(&mut self) {
         if !self.open.is_empty() {
+            if self.lent.is_some() {
+                never_given_back();
+            }
             mem::forget(mem::take(&mut self.bytes));
         }
     }
@@ -118,6 +130,9 @@ impl Drop for Sending {
 impl Drop for Receiving {
     fn drop(&mut self) {
         if !self.open.is_empty() {
+            if self.lent.is_some() {
+                never_given_back();
+            }
             mem::forget(mem::replace(&mut self.memory, Message::room(0)));
         }
     }

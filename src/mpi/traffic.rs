@@ -27,7 +27,7 @@ use super::lending::{Lending, Ticket};
 use super::library::{Arrival, Barrier, Library};
 use super::message::as_padded;
 use super::requests::{Receiving, Sending, Standing};
-use super::{Deliver, HEAD, Message, Room};
+use super::{Deliver, HEAD, Message};
 
 /// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
 const LETTER: usize = 4032;
@@ -48,7 +48,7 @@ const SPARES: usize = 8;
 /// For how long a body is not recalled.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The same of one that was announced: other ranks of its process may send before it leaves.
-const PATIENCE_OF_ANNOUNCED: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE_OF_ANNOUNCED: Duration = Duration::from_secs(10);
 const LONGEST_SPARE: usize = 1 << 24;
 
 /// The longest body that goes into memory of a rank, as one part.
@@ -83,7 +83,8 @@ pub(super) struct Traffic {
     /// The letters of each process that wait for a body, theirs or that of one before them, and how many there are.
     waiting: Vec<VecDeque<Waiting>>,
     bodies: usize,
-    /// Whether nothing of a process is read any more.
+    /// The number of letters that have arrived from each process, and whether nothing of it is read any more.
+    pub(super) heard: Vec<u32>,
     unread: Vec<bool>,
     /// Buffers of letters and of bodies that have left.
     spare_letters: Vec<Sending>,
@@ -110,6 +111,8 @@ struct Waiting {
 pub(super) struct Straight {
     pub from: usize,
     pub body: Receiving,
+    /// The number of letters that had arrived from its process.
+    pub heard: u32,
 }
 
 impl Traffic {
@@ -130,6 +133,7 @@ impl Traffic {
             is_read: false,
             waiting: (0..processes).map(|_| VecDeque::new()).collect(),
             bodies: 0,
+            heard: vec![0; processes],
             unread: vec![false; processes],
             spare_letters: Vec::new(),
             spare_bodies: Vec::new(),
@@ -229,14 +233,9 @@ impl Traffic {
     }
 
     /// Takes in what has arrived, of letters one, or `all`. The receive of a letter is posted again by the next poll: a
-    /// rank that waits for the letter need not wait for that. `room` is asked where an announced body is to go. Returns the
-    /// message that goes there.
-    pub(super) fn poll(
-        &mut self,
-        all: bool,
-        deliver: &mut Deliver<'_>,
-        room: &mut Room<'_>,
-    ) -> Result<Option<Box<Straight>>, String> {
+    /// rank that waits for the letter need not wait for that. Returns whether anything is left: a message that goes into
+    /// memory of the rank that polls, or bodies that are wanted.
+    pub(super) fn poll(&mut self, all: bool, deliver: &mut dyn Deliver) -> Result<bool, String> {
         if !self.outgoing.is_empty() {
             self.test_outgoing()?;
         }
@@ -249,14 +248,19 @@ impl Traffic {
                 Arrival::No => break,
                 Arrival::OtherLength => return Err("a letter is longer than any".into()),
             }
-            self.open_letter(deliver, room)?;
+            self.open_letter(deliver)?;
             self.next = (self.next + 1) % RECEIVES;
             self.is_read = true;
         }
         if self.bodies > 0 {
             self.take_bodies(deliver)?;
         }
-        Ok(self.straight.take())
+        Ok(self.wanted > 0 || self.straight.is_some())
+    }
+
+    /// The message that goes into memory of the rank that polls.
+    pub(super) fn take_straight(&mut self) -> Option<Box<Straight>> {
+        self.straight.take()
     }
 
     /// Posts the receive again whose letter was read.
@@ -266,13 +270,10 @@ impl Traffic {
     }
 
     /// Delivers the letter that has arrived, or lets it wait.
-    fn open_letter(
-        &mut self,
-        deliver: &mut Deliver<'_>,
-        room: &mut Room<'_>,
-    ) -> Result<(), String> {
+    fn open_letter(&mut self, deliver: &mut dyn Deliver) -> Result<(), String> {
         let letter = &self.letters[self.next];
         let (from, bytes) = (letter.source, letter.bytes());
+        self.heard[from] = self.heard[from].wrapping_add(1);
         if self.unread[from] {
             return Ok(());
         }
@@ -282,11 +283,11 @@ impl Traffic {
         };
         let length = u64::from_le_bytes(*length);
         if length & (ANNOUNCED | WANTED) != 0 {
-            return self.open_marked((from, length), (deliver, room));
+            return self.open_marked((from, length), deliver);
         }
         let length = length as usize;
         if length == 0 && self.waiting[from].is_empty() {
-            deliver(from, bytes, None);
+            deliver.deliver(from, bytes, None);
             return Ok(());
         }
         let letter = Message::of(bytes);
@@ -306,7 +307,7 @@ impl Traffic {
         &mut self,
         from: usize,
         (letter, length): (Message, usize),
-        deliver: &mut Deliver<'_>,
+        deliver: &mut dyn Deliver,
     ) -> Result<(), String> {
         // A long message has nothing else in its letter, and a short one no body.
         let is_long = letter.bytes().len() == HEAD && !is_short(length);
@@ -329,7 +330,7 @@ impl Traffic {
     fn open_marked(
         &mut self,
         (from, last): (usize, u64),
-        (deliver, room): (&mut Deliver<'_>, &mut Room<'_>),
+        deliver: &mut dyn Deliver,
     ) -> Result<(), String> {
         let bytes = self.letters[self.next].bytes();
         let (bytes, _) = bytes
@@ -347,7 +348,7 @@ impl Traffic {
             Some((Some(letter), ticket)) if !is_short((last & !ANNOUNCED) as usize) => {
                 let length = (last & !ANNOUNCED) as usize;
                 let lent = match self.waiting[from].is_empty() && length <= ONE_PART {
-                    true => room(from, letter.bytes(), length),
+                    true => deliver.room(from, letter.bytes(), length),
                     false => None,
                 };
                 let body = match lent {
@@ -376,7 +377,8 @@ impl Traffic {
         let word = ticket.word().to_le_bytes();
         self.send_letter(from, [as_padded(&word), &[]], WANTED)?;
         if body.lent.is_some() {
-            self.straight = Some(Box::new(Straight { from, body }));
+            let heard = self.heard[from];
+            self.straight = Some(Box::new(Straight { from, body, heard }));
             return Ok(());
         }
         self.bodies += 1;
@@ -390,17 +392,17 @@ impl Traffic {
     }
 
     /// A process has sent what is no letter.
-    fn read_no_more(&mut self, from: usize, deliver: &mut Deliver<'_>) {
+    fn read_no_more(&mut self, from: usize, deliver: &mut dyn Deliver) {
         self.unread[from] = true;
         // The receives that are open stay so: a cancelled one is waited for, and its sender may be in its last call.
         let waiting = std::mem::take(&mut self.waiting[from]);
         self.bodies -= waiting.iter().filter(|it| it.body.is_some()).count();
         self.wanted -= waiting.iter().filter(|it| it.was_announced).count();
-        deliver(from, &[], None);
+        deliver.deliver(from, &[], None);
     }
 
     /// Delivers the letters whose bodies have arrived, and those behind them.
-    fn take_bodies(&mut self, deliver: &mut Deliver<'_>) -> Result<(), String> {
+    fn take_bodies(&mut self, deliver: &mut dyn Deliver) -> Result<(), String> {
         for from in 0..self.waiting.len() {
             while let Some(first) = self.waiting[from].front_mut() {
                 if let Some(body) = &mut first.body {
@@ -420,7 +422,7 @@ impl Traffic {
                     }
                 }
                 if let Some(Waiting { letter, body, .. }) = self.waiting[from].pop_front() {
-                    deliver(from, letter.bytes(), body.map(Receiving::message));
+                    deliver.deliver(from, letter.bytes(), body.map(Receiving::message));
                 }
             }
         }

@@ -7,7 +7,7 @@ use super::silence::Say;
 use super::wire::{self, Envelope, Kind};
 use crate::Rank;
 use crate::error::{Cause, Gone};
-use crate::mpi::{Deliver, Message, Polled, Room};
+use crate::mpi::{Deliver, Left, Message};
 use crate::transport::Fabric;
 
 /// What follows the envelope in its letter, or what is apart from it.
@@ -20,29 +20,31 @@ impl Far {
     /// Takes in what has arrived, all of it or one message; what is for ranks is dropped where there is no fabric.
     #[inline]
     pub(super) fn poll(&self, fabric: Option<&Fabric>, all: bool) {
-        if self.look(fabric, all).wants_bodies {
+        let arrived = &mut |from, letter: &[u8], body| self.arrived(fabric, from, letter, body);
+        let mut left = Left::default();
+        self.poll_once(fabric, all, arrived, &mut left);
+        if left.wants_bodies {
             self.stay(fabric);
         }
     }
 
     /// The same without a wait for what is on its way from senders that wait.
     #[inline]
-    pub(super) fn look(&self, fabric: Option<&Fabric>, all: bool) -> Polled<'_> {
+    pub(super) fn look(&self, fabric: Option<&Fabric>, all: bool) {
         let arrived = &mut |from, letter: &[u8], body| self.arrived(fabric, from, letter, body);
-        self.poll_once(fabric, all, arrived, &mut |_, _, _| None)
+        self.poll_once(fabric, all, arrived, &mut Left::default());
     }
 
-    /// The same with something else that becomes of what arrives, inside MPI, and where `room` says where an announced body
-    /// goes. Returns what is to be waited for.
+    /// The same with something else that becomes of what arrives, inside MPI. `left` is told what is to be waited for.
     #[inline]
-    pub(super) fn poll_once(
-        &self,
+    pub(super) fn poll_once<'s>(
+        &'s self,
         fabric: Option<&Fabric>,
         all: bool,
-        arrived: &mut Deliver<'_>,
-        room: &mut Room<'_>,
-    ) -> Polled<'_> {
-        let polled = self.session.poll(all, arrived, room);
+        arrived: &mut dyn Deliver,
+        left: &mut Left<'s>,
+    ) {
+        let polled = self.session.poll(all, arrived, left);
         self.tell_received_later();
         if self.questions.any() {
             self.answer(fabric);
@@ -51,10 +53,9 @@ impl Far {
             // Whoever takes in messages: the ranks here need not all rest again.
             _ = fabric.conclude(self, None);
         }
-        polled.unwrap_or_else(|error| {
+        if let Err(error) = polled {
             self.cannot_be_reached(fabric, &error);
-            Polled::default()
-        })
+        }
     }
 
     /// MPI has failed: nothing is to be heard of the other processes any more.

@@ -11,7 +11,7 @@ use parking_lot::Mutex;
 use super::membership::Membership;
 use super::notes::{Hello, Reader, Writer};
 use super::wire::{Envelope, Kind};
-use crate::mpi::{Deliver, Launched, Message, Polled, Processes, Room};
+use crate::mpi::{Deliver, Launched, Left, Message, Processes};
 
 /// The state of this process among the others, kept until it exits.
 pub(super) struct Session {
@@ -169,7 +169,7 @@ impl Session {
             };
             // It is reported once, and nothing is to be heard of them any more.
             let lost = |_: &String| self.others().for_each(|other| self.membership.leave(other));
-            self.poll(true, hear, &mut |_, _, _| None)
+            self.poll(true, hear, &mut Left::default())
                 .inspect_err(lost)?;
             nap.pass();
         }
@@ -190,13 +190,13 @@ impl Session {
 
     /// Takes in what has arrived, and tells the others which processes were excluded by that.
     #[inline]
-    pub(super) fn poll(
-        &self,
+    pub(super) fn poll<'s>(
+        &'s self,
         all: bool,
-        deliver: &mut Deliver<'_>,
-        room: &mut Room<'_>,
-    ) -> Result<Polled<'_>, String> {
-        let polled = self.processes.poll(all, deliver, room);
+        deliver: &mut dyn Deliver,
+        left: &mut Left<'s>,
+    ) -> Result<(), String> {
+        let polled = self.processes.poll(all, deliver, left);
         if self.membership.has_news() {
             self.tell_excluded();
         }
@@ -233,10 +233,10 @@ impl Session {
         let (begin, mut nap, mut says_again) = (Instant::now(), Nap::default(), true);
         // What one that does not read it was sent may never leave.
         let waited = |to| !self.membership.is_dropped(to) || begin.elapsed() < PATIENCE;
-        let hear: &mut Deliver<'_> = &mut |from, letter, body| {
+        let hear = &mut |from, letter: &[u8], body: Option<Message>| {
             self.hear_at_exit(from, letter, body.as_ref());
         };
-        let mut poll = || self.poll(true, hear, &mut |_, _, _| None).is_ok();
+        let mut poll = || self.poll(true, hear, &mut Left::default()).is_ok();
         while !self.processes.all_exit(&waited) && poll() {
             if says_again && begin.elapsed() > PATIENCE {
                 says_again = false;

@@ -1,73 +1,99 @@
 //! Messages of far ranks that go straight to the rank that takes them in, because it waits for them: past its mailbox or
 //! its lane from that rank, which is empty, so that nothing is overtaken.
 
-use std::cell::RefCell;
-
 use super::far::Far;
+use super::lanes_into::LanesInto;
 use super::session::pause;
 use super::wire::{self, Envelope, Kind};
 use crate::Rank;
-use crate::mpi::{Lent, StraightBody};
+use crate::mpi::{Deliver, Left, Lent, Message, Received, StraightBody};
 use crate::transport::Fabric;
 use crate::transport::matching::receive_buffer::ReceiveBuffer;
 use crate::transport::matching::want::Want;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 
-/// What arrives of a message for the rank that takes in messages.
-pub(super) enum Offer<'c> {
-    /// Its contents.
-    Contents(&'c [u8]),
-    /// The length of its contents, which are on their way.
-    Length(usize),
+/// The rank that takes in messages, and what it waits for.
+pub(super) trait Taker {
+    /// Takes a message with these contents, or leaves it.
+    fn take(&mut self, envelope: &Envelope, contents: &[u8]) -> bool;
+
+    /// Where the contents of a message go that are on their way and have this length, if the rank takes it.
+    fn room(&mut self, _: &Envelope, _length: usize) -> Option<Lent> {
+        None
+    }
 }
 
-/// What the rank says to that.
-pub(super) enum Answer {
-    /// It leaves it.
-    No,
-    /// It has taken it.
-    Taken,
-    /// It is to go there.
-    Into(Lent),
+/// What becomes of messages that arrive while a rank waits for one.
+struct Straight<'f, T> {
+    far: &'f Far,
+    fabric: &'f Fabric,
+    /// The kind of messages that are offered, to this near rank.
+    whose: (Rank, Kind),
+    taker: T,
+    /// Whether the rank may take one, and whether it has.
+    is_open: bool,
+    is_taken: bool,
+    /// The sender of the message that goes into memory of the rank.
+    sender: Rank,
 }
 
-/// Takes a message or leaves it.
-type Take<'t> = dyn FnMut(&Envelope, Offer<'_>) -> Answer + 't;
+impl<T: Taker> Deliver for Straight<'_, T> {
+    #[inline]
+    fn deliver(&mut self, from: usize, letter: &[u8], body: Option<Message>) {
+        if self.is_open && body.is_none() && self.takes(from, letter) {
+            self.far.has_received(from);
+            (self.is_open, self.is_taken) = (false, true);
+        } else {
+            self.far.arrived(Some(self.fabric), from, letter, body);
+        }
+    }
+
+    fn room(&mut self, from: usize, letter: &[u8], length: usize) -> Option<Lent> {
+        let (envelope, _) = Envelope::open(letter)?;
+        self.sender = envelope.head.source();
+        if !self.is_open || !self.far.is_next(from, &envelope, self.whose) {
+            return None;
+        }
+        let room = self.taker.room(&envelope, length);
+        // From now on MPI has the place where messages are taken.
+        self.is_open = room.is_none();
+        room
+    }
+}
+
+impl<T: Taker> Straight<'_, T> {
+    #[inline]
+    fn takes(&mut self, from: usize, letter: &[u8]) -> bool {
+        Envelope::open(letter).is_some_and(|(envelope, contents)| {
+            let is_next = self.far.is_next(from, &envelope, self.whose);
+            is_next && self.taker.take(&envelope, contents)
+        })
+    }
+}
 
 impl Far {
     /// Takes in one message, and what a body held up. Those that are of this kind and for this near rank, which calls this,
-    /// are offered to `take`, inside MPI, until it takes one. Returns whether it did.
-    pub(super) fn poll_for(
-        &self,
-        fabric: &Fabric,
-        whose: (Rank, Kind),
-        take: &mut Take<'_>,
-    ) -> bool {
-        let (mut taken, take, mut sender) = (false, RefCell::new(take), 0);
-        let polled = self.poll_once(
-            Some(fabric),
-            false,
-            &mut |from, letter, body| {
-                let is_whole = !taken && body.is_none();
-                if is_whole && self.goes_straight(from, letter, whose, &mut **take.borrow_mut()) {
-                    taken = true;
-                } else {
-                    self.arrived(Some(fabric), from, letter, body);
-                }
-            },
-            &mut |from, letter, length| {
-                sender = Envelope::open(letter)?.0.head.source();
-                let take = &mut **take.borrow_mut();
-                self.offer(from, (letter, Some(length)), whose, take).1
-            },
-        );
-        if let Some(body) = polled.straight {
-            taken = self.stay_for(fabric, sender, body);
-        } else if polled.wants_bodies {
+    /// are offered to `taker`, inside MPI, until it takes one. Returns whether it did.
+    #[inline]
+    pub(super) fn poll_for(&self, fabric: &Fabric, whose: (Rank, Kind), taker: impl Taker) -> bool {
+        let mut straight = Straight {
+            far: self,
+            fabric,
+            whose,
+            taker,
+            is_open: true,
+            is_taken: false,
+            sender: 0,
+        };
+        let mut left = Left::default();
+        self.poll_once(Some(fabric), false, &mut straight, &mut left);
+        if let Some(body) = left.straight {
+            straight.is_taken = self.stay_for(fabric, straight.sender, body);
+        } else if left.wants_bodies {
             self.stay(Some(fabric));
         }
-        taken
+        straight.is_taken
     }
 
     /// Takes in messages until no sender waits for this process to take in its own.
@@ -80,72 +106,38 @@ impl Far {
         }
     }
 
-    /// The same until a message of a rank has arrived where it is wanted. Returns whether it has. What the rank has not sent
-    /// before it ended is not waited for: that it ended arrives later than what MPI has found of it.
+    /// The same until a message of a rank has arrived where it is wanted. Returns whether it has. What was never sent is not
+    /// waited for without end.
     fn stay_for(&self, fabric: &Fabric, sender: Rank, mut body: StraightBody<'_>) -> bool {
-        let (from, mut looks, mut is_recalled) = (body.from(), 0, false);
+        let (from, mut looks) = (body.from(), 0);
         let has_arrived = loop {
             if let Some(has_arrived) = body.is_over() {
                 break has_arrived;
             }
             self.look(Some(fabric), false);
             let membership = &self.session.membership;
-            let is_over = || membership.has_left(from) || membership.is_dropped(from);
-            if !is_recalled && (self.is_ended(sender) || is_over()) {
-                is_recalled = true;
-                body.recall();
-            }
+            let is_over = membership.has_left(from) || membership.is_dropped(from);
+            body.recall_late(self.is_ended(sender) || is_over);
             pause(&mut looks);
         };
         match has_arrived {
-            true => self.has_received(from),
+            Received::All => self.has_received(from),
             // As good as none.
-            false => self.arrived(Some(fabric), from, &[], None),
+            Received::OtherLength => self.arrived(Some(fabric), from, &[], None),
+            // The next look tells of it.
+            Received::MpiFailed => {}
         }
         self.stay(Some(fabric));
-        has_arrived
+        has_arrived == Received::All
     }
 
-    /// Whether a message was taken, which counts as received then.
+    /// Whether a message from a process is the next one of this kind for this near rank, which calls this.
     #[inline]
-    fn goes_straight(
-        &self,
-        from: usize,
-        letter: &[u8],
-        whose: (Rank, Kind),
-        take: &mut Take<'_>,
-    ) -> bool {
-        let (is_taken, _) = self.offer(from, (letter, None), whose, take);
-        if is_taken {
-            self.has_received(from);
-        }
-        is_taken
-    }
-
-    /// Offers a message to the rank that takes in messages, whose contents are in its letter or have this length. Returns
-    /// whether it was taken, and where it is to go.
-    #[inline]
-    fn offer(
-        &self,
-        from: usize,
-        (letter, length): (&[u8], Option<usize>),
-        (me, kind): (Rank, Kind),
-        take: &mut Take<'_>,
-    ) -> (bool, Option<Lent>) {
-        let Some((envelope, contents)) = Envelope::open(letter) else {
-            return (false, None);
-        };
-        let is_for_me = (envelope.kind, envelope.to, envelope.world) == (kind, me, self.world);
-        let is_next = is_for_me
+    fn is_next(&self, from: usize, envelope: &Envelope, (me, kind): (Rank, Kind)) -> bool {
+        (envelope.kind, envelope.to, envelope.world) == (kind, me, self.world)
             && self.ranks_of(from).contains(&envelope.head.source())
             && !self.held.any()
-            && !self.session.membership.is_dropped(from);
-        let offer = length.map_or(Offer::Contents(contents), Offer::Length);
-        match is_next.then(|| take(&envelope, offer)) {
-            None | Some(Answer::No) => (false, None),
-            Some(Answer::Taken) => (true, None),
-            Some(Answer::Into(lent)) => (false, Some(lent)),
-        }
+            && !self.session.membership.is_dropped(from)
     }
 
     /// Takes the next packet of a lane into a near rank, which calls this, after taking in one message.
@@ -171,20 +163,29 @@ impl Far {
         place: &mut Packet,
     ) -> bool {
         let lanes = &self.lanes[me - self.near.start];
-        self.poll_for(fabric, (me, Kind::Lane), &mut |envelope, offer| {
-            let Offer::Contents(contents) = offer else {
-                return Answer::No;
-            };
-            let head = envelope.head;
-            let is_next = (head.context(), head.source()) == key && lanes.is_empty(key);
-            match is_next.then(|| wire::packet(envelope, contents, None)) {
-                Some(Some(packet)) => {
-                    *place = packet;
-                    Answer::Taken
-                }
-                _ => Answer::No,
+        self.poll_for(fabric, (me, Kind::Lane), OfLane { lanes, key, place })
+    }
+}
+
+/// The end of a lane, and the place for its next packet.
+struct OfLane<'l> {
+    lanes: &'l LanesInto,
+    key: (u32, Rank),
+    place: &'l mut Packet,
+}
+
+impl Taker for OfLane<'_> {
+    #[inline]
+    fn take(&mut self, envelope: &Envelope, contents: &[u8]) -> bool {
+        let head = envelope.head;
+        let is_next = (head.context(), head.source()) == self.key && self.lanes.is_empty(self.key);
+        match is_next.then(|| wire::packet(envelope, contents, None)) {
+            Some(Some(packet)) => {
+                *self.place = packet;
+                true
             }
-        })
+            _ => false,
+        }
     }
 }
 
@@ -201,26 +202,39 @@ impl Port {
         let Some(far) = &self.fabric.far else {
             return false;
         };
+        let port = self;
+        let taker = IntoBuffer { port, want, into };
+        far.poll_for(&self.fabric, (self.me, Kind::Mail), taker)
+    }
+}
+
+/// The buffer of a receive.
+struct IntoBuffer<'r, 'b> {
+    port: &'r Port,
+    want: &'r Want,
+    into: &'r mut ReceiveBuffer<'b>,
+}
+
+impl IntoBuffer<'_, '_> {
+    #[inline]
+    fn is_next(&self, envelope: &Envelope) -> bool {
         // A receive from any source looks at the fast box, where an earlier message may be, before it takes the mailbox's.
-        let is_alone = want.source().is_some();
-        far.poll_for(
-            &self.fabric,
-            (self.me, Kind::Mail),
-            &mut |envelope, offer| {
-                let is_next =
-                    is_alone && want.accepts(envelope.head) && self.endpoint.mail.is_empty();
-                match offer {
-                    _ if !is_next => Answer::No,
-                    Offer::Contents(contents) => match fill(into, envelope, contents) {
-                        true => Answer::Taken,
-                        false => Answer::No,
-                    },
-                    Offer::Length(length) => {
-                        wire::room(into, envelope, length).map_or(Answer::No, Answer::Into)
-                    }
-                }
-            },
-        )
+        let is_alone = self.want.source().is_some();
+        is_alone && self.want.accepts(envelope.head) && self.port.endpoint.mail.is_empty()
+    }
+}
+
+impl Taker for IntoBuffer<'_, '_> {
+    #[inline]
+    fn take(&mut self, envelope: &Envelope, contents: &[u8]) -> bool {
+        self.is_next(envelope) && fill(self.into, envelope, contents)
+    }
+
+    fn room(&mut self, envelope: &Envelope, length: usize) -> Option<Lent> {
+        match self.is_next(envelope) {
+            true => wire::room(self.into, envelope, length),
+            false => None,
+        }
     }
 }
 
@@ -382,6 +396,15 @@ mod tests {
                 "{case}"
             );
         }
+    }
+
+    #[test]
+    fn no_process_is_blamed_where_mpi_has_failed_while_its_message_was_received() {
+        let (far, port) = world([]);
+        let body = StraightBody::of_failed(&far.session.processes, 1);
+        assert!(!far.stay_for(&port.fabric, FAR, body));
+        assert!(!far.session.membership.is_excluded(1));
+        assert_eq!(far.count().received, 0);
     }
 
     /// An earlier message from another rank may be in the fast box.
