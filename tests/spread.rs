@@ -422,6 +422,16 @@ fn whatever_letter_is_spoiled_every_process_ends_and_blames_no_other() {
     }
 }
 
+#[test]
+fn a_body_that_is_announced_and_never_comes_is_recalled() {
+    let behind_a_short_one = corrupt::Spoiled {
+        nth: 1,
+        ..corrupt::OF_ANOTHER
+    };
+    spoiled("spoiled", &[(2, 1)], behind_a_short_one);
+    spoiled("waits_for_another_body", &[(2, 1)], corrupt::OF_ANOTHER);
+}
+
 /// The tool joins the traces of the processes: no message is received before it was sent.
 #[cfg(feature = "cli")]
 #[test]

@@ -62,6 +62,13 @@ const LONG_MAIL: Spoiled = Spoiled {
     value: -1,
 };
 
+/// A letter that announces a message, with the ticket of another message: its body is waited for in vain.
+pub const OF_ANOTHER: Spoiled = Spoiled {
+    bytes: 64,
+    value: 7 << 32 | 1,
+    ..LONG_MAIL
+};
+
 /// The kind of the spoiled letter, in a process of the launch.
 pub const KIND: &str = "CORRUPT_KIND";
 
@@ -168,6 +175,26 @@ pub fn ends_unread(ranks: usize) {
     });
 }
 
+/// The last process announces rank 0 a body, in whose buffer MPI waits for another one; and it waits for an answer.
+pub fn waits_for_another_body(ranks: usize) {
+    let report = world(ranks).run_each(|comm| {
+        comm.barrier()?;
+        let sound = sound(comm);
+        let mut message = vec![1u8; 1 << 17];
+        if comm.rank() == sound {
+            comm.send(0, 9, &message)?;
+            hears_of_what_cannot_be_read(comm, 0, sound);
+        }
+        if comm.rank() == 0 {
+            let error = comm.recv_into(sound, 9, &mut message).unwrap_err();
+            assert_eq!(culprit(&error), Some(sound), "{error}");
+            assert!(error.to_string().contains("cannot be read"), "{error}");
+        }
+        Ok(sound)
+    });
+    assert_eq!(report.culprit, Some(*returned(&report)), "{report}");
+}
+
 /// Several worlds, of which any letter may be spoiled: whatever fails is a rank of the last process, or nobody's fault.
 pub fn spoiled(ranks: usize) {
     let mut failed = false;
@@ -233,6 +260,9 @@ fn talk(comm: &Comm) -> Result<(), Error> {
     (0..size).try_for_each(|from| comm.recv::<Rank>(from, 1).map(drop))?;
     (0..size).try_for_each(|to| comm.send(to, 4, &vec![me; 5000]))?;
     (0..size).try_for_each(|from| comm.recv::<Rank>(from, 4).map(drop))?;
+    (0..size).try_for_each(|to| comm.send(to, 5, &vec![me; 1 << 14]))?;
+    let mut got = vec![me; 1 << 14];
+    (0..size).try_for_each(|from| comm.recv_into(from, 5, &mut got).map(drop))?;
     comm.ssend(right, 2, &[me]).or_else(deadlock)?;
     comm.barrier()?;
     comm.all_reduce(&mut vec![me; 5000], op::Sum)?;
