@@ -3,7 +3,9 @@
 
 mod support;
 
+use std::cell::Cell;
 use std::panic::{self, AssertUnwindSafe};
+use std::rc::Rc;
 use std::sync::Barrier;
 
 use rankfold::collective::{Algorithm, Collective};
@@ -321,28 +323,31 @@ fn operators_that_do_not_commute_are_in_order_by_every_algorithm() {
             };
             let checked = random.below(2) == 0;
             let run = World::new(p).check(checked).run(|comm| {
-                for algorithm in Algorithm::all(collective) {
-                    let Some(request) = reduced(comm, (collective, algorithm), n)? else {
-                        continue;
-                    };
-                    let (got, me) = (request.wait()?, comm.rank());
-                    let (last, from) = match collective {
-                        Collective::Scan => (me, 0),
-                        Collective::Reduce if me > 0 => continue,
-                        Collective::ReduceScatter => (p - 1, me * (n / p)),
-                        _ => (p - 1, 0),
-                    };
-                    let wrong = (0..got.len()).find(|&i| got[i] != folded(last, from + i));
-                    assert_eq!(
-                        wrong, None,
-                        "{algorithm} {collective:?} of {n} on {p}, rank {me}"
-                    );
-                }
-                Ok(())
+                Algorithm::all(collective)
+                    .into_iter()
+                    .try_for_each(|algorithm| in_order(comm, collective, algorithm, n))
             });
             run.unwrap();
         });
     }
+}
+
+/// A started reduction by an algorithm, if that admits it, folds in rank order.
+fn in_order(comm: &Comm, collective: Collective, algorithm: Algorithm, n: usize) -> Result<()> {
+    let Some(request) = reduced(comm, (collective, algorithm), n)? else {
+        return Ok(());
+    };
+    let (got, me, p) = (request.wait()?, comm.rank(), comm.size());
+    let (last, from) = match collective {
+        Collective::Scan => (me, 0),
+        Collective::Reduce if me > 0 => return Ok(()),
+        Collective::ReduceScatter => (p - 1, me * (n / p)),
+        _ => (p - 1, 0),
+    };
+    let wrong = (0..got.len()).find(|&i| got[i] != folded(last, from + i));
+    let what = format!("{algorithm} {collective:?} of {n} on {p}, rank {me}");
+    assert_eq!(wrong, None, "{what}");
+    Ok(())
 }
 
 /// Sums of floats have the bits that the blocking call gives them, exact ones too.
@@ -387,23 +392,7 @@ fn an_operator_that_panics_anywhere_spoils_no_memory() {
             left[who] = random.below(2 * n + 2) as u64;
             let by = [Algorithm::Halving, Algorithm::Ring, Algorithm::Exchange][random.below(3)];
             let report = World::new(p).run_each(|comm| {
-                let mut rounds = || {
-                    let count = std::rc::Rc::new(std::cell::Cell::new(left[comm.rank()]));
-                    for round in 0..3 {
-                        let count = count.clone();
-                        let op = op::commutative(move |a: u64, b: u64| {
-                            assert!(count.get() > 0, "as planned");
-                            assert!(a < 1 << 40 && b < 1 << 40, "memory that its rank has back");
-                            count.set(count.get() - 1);
-                            a + b
-                        });
-                        let request = comm.using(by).iall_reduce(vec![round; n], op)?;
-                        let mut got = request.wait()?;
-                        assert!(got.iter().all(|&one| one == round * p as u64));
-                        got.fill(SPOILED);
-                    }
-                    Ok(())
-                };
+                let mut rounds = || three_rounds(comm, by, n, left[comm.rank()]);
                 match panic::catch_unwind(AssertUnwindSafe(&mut rounds)) {
                     Ok(done) => done,
                     Err(_) if catches => {
@@ -420,4 +409,22 @@ fn an_operator_that_panics_anywhere_spoils_no_memory() {
             assert!(!wrong, "{by} of {n}, {who}: {report}");
         });
     }
+}
+
+/// All-reduces with an operator that panics after `left` calls; what they return is spoiled.
+fn three_rounds(comm: &Comm, by: Algorithm, n: usize, left: u64) -> Result<()> {
+    let count = Rc::new(Cell::new(left));
+    for round in 0..3 {
+        let count = count.clone();
+        let op = op::commutative(move |a: u64, b: u64| {
+            assert!(count.get() > 0, "as planned");
+            assert!(a < 1 << 40 && b < 1 << 40, "memory that its rank has back");
+            count.set(count.get() - 1);
+            a + b
+        });
+        let mut got = comm.using(by).iall_reduce(vec![round; n], op)?.wait()?;
+        assert!(got.iter().all(|&one| one == round * comm.size() as u64));
+        got.fill(SPOILED);
+    }
+    Ok(())
 }

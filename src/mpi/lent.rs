@@ -12,7 +12,8 @@ use super::requests::{Receiving, Sending};
 use super::traffic::{ANNOUNCED, Body, PATIENCE_OF_ANNOUNCED, Straight, Traffic, tag_of};
 use super::{HEAD, Processes};
 
-/// For how long a sender waits until its message is wanted: as long as copies of so many bytes a nanosecond take, and longer.
+/// For how long a sender waits until its message is wanted: the time of a copy at this number of bytes a nanosecond, and
+/// longer.
 const COPIED: usize = 8;
 const PATIENCE: Duration = Duration::from_micros(10);
 
@@ -48,12 +49,12 @@ pub(crate) enum Received {
     All,
     /// It was longer or shorter than it was announced, or was never sent.
     OtherLength,
-    /// Nothing is known of it, and nobody is to blame.
+    /// Nothing is known of it, and no process is to blame.
     MpiFailed,
 }
 
 impl Traffic {
-    /// Announces a message with a body of so many bytes, which its sender then [sends](Self::send_body) or [posts a
+    /// Announces a message with a body of this length, which its sender then [sends](Self::send_body) or [posts a
     /// copy](Self::post_copy) of. `None` if it cannot be announced: nothing has happened.
     fn announce(
         &mut self,
@@ -190,8 +191,10 @@ impl Processes {
 /// failed, and nothing more happens to it that is known.
 #[cold]
 fn stay_if(is_finished: bool) -> bool {
-    while is_finished {
-        std::thread::park();
+    if is_finished {
+        loop {
+            std::thread::park();
+        }
     }
     true
 }

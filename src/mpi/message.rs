@@ -31,7 +31,7 @@ unsafe impl Send for Lent {}
 impl Lent {
     /// # Safety
     ///
-    /// Until the requests that get this memory are complete it is there, nobody writes to it if it is sent, and nobody
+    /// Until the requests that get this memory are complete it is there, no thread writes to it if it is sent, and no thread
     /// accesses it if it is received into.
     pub(crate) unsafe fn new(first: *mut u8, length: usize) -> Lent {
         Lent { first, length }

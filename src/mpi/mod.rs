@@ -273,7 +273,7 @@ impl Processes {
     }
 
     /// Whether all processes have called this, because they exit, and what was sent before has left, to those that are
-    /// `waited` for. It is called until they have. If MPI has failed, nobody is waited for.
+    /// `waited` for. It is called until they have. If MPI has failed, no process is waited for.
     pub(crate) fn all_exit(&self, waited: &dyn Fn(usize) -> bool) -> bool {
         let mut state = self.state.lock();
         let all_exit = state.with(|traffic| traffic.all_exit(waited));

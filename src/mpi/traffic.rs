@@ -54,7 +54,7 @@ const LONGEST_SPARE: usize = 1 << 24;
 /// The longest body that goes into memory of a rank, as one part.
 const ONE_PART: usize = 1 << 30;
 
-/// Whether a message with so many bytes of contents is one letter.
+/// Whether a message with this number of bytes of contents is one letter.
 pub(super) fn is_short(contents: usize) -> bool {
     contents <= LETTER - LENGTH - HEAD
 }
@@ -145,7 +145,7 @@ impl Traffic {
         })
     }
 
-    /// A buffer for a body of so many bytes.
+    /// A buffer for a body of this number of bytes.
     pub(super) fn spare_body(&mut self, length: usize) -> Body {
         let fits = |spare: &Sending| spare.bytes.capacity() >= length;
         let place = self.spare_bodies.iter().position(fits);

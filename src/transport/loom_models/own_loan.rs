@@ -6,7 +6,7 @@
 //! lender are the real ones.
 //!
 //! A receiver of an exclusive loan writes: then the lender finds either its message or the result, and says which, and
-//! the copy that it leaves is made of what nobody writes.
+//! the copy that it leaves is made of what no thread writes.
 //!
 //! Checked by hand: with a `leave` that drops the memory it is read after it was freed. With an `end_loan` that does not
 //! wait for a claimed loan the accesses race. With an exclusive loan that is replaced as

@@ -320,7 +320,7 @@ mod tests {
         }
     }
 
-    /// What a look for a message with this tag puts into a buffer of so many numbers.
+    /// What a look for a message with this tag puts into a buffer of this length.
     fn pumped(port: &Port, tag: u32, room: usize) -> Option<u64> {
         pumped_by(port, Want::new(0, Some(FAR), Some(tag)), room)
     }

@@ -208,7 +208,7 @@ pub(super) fn lent(elements: Elements<'_>) -> Lent {
     unsafe { Lent::new(elements.first().cast_mut(), elements.size()) }
 }
 
-/// Where a message with so many bytes of contents goes in a buffer; notes that it is there. `None` if its elements are of
+/// Where a message with contents of this length goes in a buffer; notes that it is there. `None` if its elements are of
 /// another type, or if there is no room for them.
 pub(super) fn room(
     into: &mut ReceiveBuffer<'_>,
