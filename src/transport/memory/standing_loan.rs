@@ -110,7 +110,7 @@ impl StandingLoan {
 
     /// The same for a buffer that its borrower may write: it is not read before the borrower can no longer claim it.
     fn replace_exclusive(&self, ticket: Ticket, copy: impl FnOnce() -> SharedVec) -> bool {
-        // Whoever finds it revoked locks after this, and so finds the copy.
+        // A receiver that finds it revoked locks after this, and so finds the copy.
         let mut place = self.copy.lock();
         let ours = self.word.revoke(ticket);
         if ours {
