@@ -53,6 +53,7 @@ const COVERED: &[&str] = &[
     "MPI_Comm_dup",
     "MPI_Comm_get_attr",
     "MPI_Comm_group",
+    "MPI_Comm_idup",
     "MPI_Comm_rank",
     "MPI_Comm_set_attr",
     "MPI_Comm_shrink",
