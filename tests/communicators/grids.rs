@@ -199,9 +199,9 @@ fn a_grid_that_does_not_fit_is_refused_with_its_call_and_line() {
         Ok((refused.unwrap_err().to_string(), line))
     });
     for (text, line) in texts.unwrap() {
-        let call =
-            "cartesian([0, 1099511627776, 7], [true, false]) at tests/communicators/grids.rs";
-        assert!(text.starts_with(&format!("{call}:{line}:")), "{text}");
+        let call = "cartesian([0, 1099511627776, 7], [true, false]) at ";
+        assert!(text.starts_with(call), "{text}");
+        assert!(text.contains(&format!("{}:{line}:", file!())), "{text}");
         let says = "a grid of [0, 1099511627776, 7] with 2 ends does not fit 3 ranks";
         assert!(text.ends_with(says), "{text}");
     }
