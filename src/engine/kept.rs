@@ -219,8 +219,9 @@ impl Kept {
 pub(crate) struct Plan {
     pub shape: Shape,
     pub path: CallPath,
-    /// This rank's messages in the schedule, if the ranks access each other's vectors; computed when they first do.
-    pub messages: OnceCell<Messages>,
+    /// This rank's messages in the schedules, by shares and by whole vectors, if the ranks access each other's vectors;
+    /// computed when they first do.
+    pub messages: [OnceCell<Messages>; 2],
     /// The steps of a call by steps.
     pub steps: Option<Steps>,
 }
@@ -273,7 +274,7 @@ impl Plan {
         Plan {
             shape,
             path,
-            messages: OnceCell::new(),
+            messages: [OnceCell::new(), OnceCell::new()],
             steps: None,
         }
     }

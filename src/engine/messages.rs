@@ -1,7 +1,7 @@
-//! The messages of a rank in the schedule of a call that runs over shared vectors, for traces and counts.
+//! The messages of a rank in the schedules of a call that runs over shared vectors, for traces and counts.
 
 use crate::Rank;
-use crate::collective::{Algorithm, Call};
+use crate::collective::{Algorithm, Call, of_whole_vectors};
 use crate::schedule::Step;
 
 /// The messages that a rank would exchange in the schedule that is proved.
@@ -19,8 +19,13 @@ pub(crate) struct Sent {
 }
 
 impl Messages {
-    pub(crate) fn new(call: &Call, rank: Rank) -> Messages {
-        let schedule = Algorithm::Direct.schedule(call);
+    /// Those of `rank`, by shares or by whole vectors.
+    pub(crate) fn new(call: &Call, rank: Rank, whole: bool) -> Messages {
+        let algorithm = match whole {
+            true => of_whole_vectors(call.collective),
+            false => Algorithm::Direct,
+        };
+        let schedule = algorithm.schedule(call);
         let schedule = schedule.expect("a call that runs over shared memory has a schedule");
         let mut messages = Messages::default();
         let mut next = schedule.next_active(rank, None);

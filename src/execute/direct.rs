@@ -9,7 +9,9 @@
 //! This module defines what each rank brings to the call and what it then does, in terms of shares and blocks.
 //! [`transport::memory::shared_vectors`](crate::transport::memory::shared_vectors) decides whose memory that is and
 //! when it may be accessed. Operands are folded one after another in rank order, and each element is folded by one
-//! rank.
+//! rank; but two ranks that are far apart may fold whole vectors, each for itself.
+
+use std::cell::Cell;
 
 use crate::Rank;
 use crate::collective::{Call, Collective};
@@ -32,6 +34,18 @@ fn job(call: &Call) -> Job {
         Collective::Gather => Job::Collect(call.root),
         _ => Job::Own,
     }
+}
+
+/// Whether two ranks that are far apart are to fold whole vectors, an all-reduce each for itself, a reduce its root: so each
+/// waits for lines of the other as a reader only, and not as a writer, too.
+fn folds_whole(call: &Call, folds: &dyn Folds) -> bool {
+    let most = match call.collective {
+        Collective::AllReduce if call.from_input => 128 << 10,
+        Collective::Reduce => 64 << 10,
+        _ => return false,
+    };
+    let bytes = call.length() * folds.info().size();
+    call.ranks() == 2 && bytes <= most && folds.is_light()
 }
 
 /// The vectors that a rank brings to a call.
@@ -98,34 +112,38 @@ impl InCall<'_> {
         self.comm.core.tick()?;
         let (me, shape, folds) = (self.rank(), &plan.shape, operands.folds);
         let (input, output) = (operands.input, operands.output.reborrow());
+        let epoch = self.comm.shared.epoch();
         let coming = Coming {
-            epoch: self.comm.shared.epoch(),
+            epoch,
             me,
             print: self.print,
             job: job(shape),
+            whole: me == 0 && epoch.is_far() && folds_whole(shape, folds),
             lists: &self.comm.core.lists,
             copies: &self.comm.core.port.copies,
         };
+        let whole = Cell::new(false);
         let met = meet(
             &coming,
             self,
             brings(shape, me, input, output),
             |rank| lengths(shape, rank),
             |vectors| {
-                self.note_all_sent(plan, folds.info().size());
+                whole.set(vectors.are_whole());
+                self.note_all_sent(plan, whole.get(), folds.info().size());
                 // The operator's own calls would be recorded as this call.
                 self.settle();
                 unwind::operator(|| run(shape, me, vectors, folds));
             },
         )?;
-        self.concluded(met, plan)
+        self.concluded(met, plan, whole.get())
     }
 
     /// The result of a call over shared memory that this rank has left.
-    fn concluded(&self, met: Met, plan: &Plan) -> Result<()> {
+    fn concluded(&self, met: Met, plan: &Plan, whole: bool) -> Result<()> {
         match met {
             Met::Well => {
-                self.note_all_received(plan);
+                self.note_all_received(plan, whole);
                 Ok(())
             }
             // That rank has reported the cause to all others, or is about to end.
@@ -139,8 +157,8 @@ impl InCall<'_> {
     }
 
     /// Counts the messages that would be sent, and records them if that is requested.
-    fn note_all_sent(&self, plan: &Plan, element_bytes: usize) {
-        for sent in &self.messages_of(plan).sent {
+    fn note_all_sent(&self, plan: &Plan, whole: bool, element_bytes: usize) {
+        for sent in &self.messages_of(plan, whole).sent {
             let bytes = sent.elements * element_bytes;
             self.note_sending(sent.to, bytes);
             self.note_sent(sent.to);
@@ -148,17 +166,17 @@ impl InCall<'_> {
         }
     }
 
-    fn messages_of<'p>(&self, plan: &'p Plan) -> &'p Messages {
-        let new = || Messages::new(&plan.shape, self.rank());
-        plan.messages.get_or_init(new)
+    fn messages_of<'p>(&self, plan: &'p Plan, whole: bool) -> &'p Messages {
+        let new = || Messages::new(&plan.shape, self.rank(), whole);
+        plan.messages[usize::from(whole)].get_or_init(new)
     }
 
     /// Records the messages that would be received.
-    fn note_all_received(&self, plan: &Plan) {
+    fn note_all_received(&self, plan: &Plan, whole: bool) {
         if !self.comm.core.port.recorder.writes() {
             return;
         }
-        for &from in &self.messages_of(plan).sources {
+        for &from in &self.messages_of(plan, whole).sources {
             self.note_received(from);
         }
     }

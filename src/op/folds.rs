@@ -16,7 +16,7 @@ use std::slice;
 use super::elements::{Elements, ElementsMut, Info};
 use super::exact::summand::Summand;
 use super::kernels::{self, To};
-use super::{Element, Operator, SumExact, named};
+use super::{Element, Operator, OperatorKind, SumExact, named};
 
 /// The loops of an operator over elements of one type.
 ///
@@ -27,6 +27,11 @@ use super::{Element, Operator, SumExact, named};
 pub(crate) unsafe trait Folds {
     /// The type of the elements.
     fn info(&self) -> &'static Info;
+
+    /// Whether a fold of two elements takes less time than their way from another core.
+    fn is_light(&self) -> bool {
+        false
+    }
 
     /// `acc[i] ← acc[i] ⊕ right[i]`.
     ///
@@ -89,6 +94,9 @@ pub(crate) struct Operands<'a> {
     pub folds: &'a dyn Folds,
 }
 
+/// The bytes of the longest elements that are light: longer ones may take as long to fold as anything.
+const LIGHT: usize = 16;
+
 /// The loops of operator `O` over elements of type `T`.
 pub(crate) struct FoldsOf<'a, T, O> {
     op: &'a O,
@@ -133,6 +141,13 @@ impl<'a, T: Element, O: Operator<T>> FoldsOf<'a, T, O> {
 unsafe impl<T: Element, O: Operator<T>> Folds for FoldsOf<'_, T, O> {
     fn info(&self) -> &'static Info {
         self.info
+    }
+
+    fn is_light(&self) -> bool {
+        use OperatorKind::*;
+        let kind = self.op.kind();
+        let is_known = matches!(kind, Sum | Product | Min | Max | And | Or | Xor);
+        is_known && self.info.size() <= LIGHT
     }
 
     fn right(&self, acc: &mut ElementsMut<'_>, right: &Elements<'_>) {

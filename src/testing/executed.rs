@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex};
 
 use crate::check::{Goal, check, check_pieces, check_with};
-use crate::collective::{Algorithm, Call, Collective, all_reduce_at};
+use crate::collective::{Algorithm, Call, Collective, all_reduce_at, of_whole_vectors};
 use crate::moves::{self, Move};
-use crate::op::Operator;
+use crate::op::{Operator, OperatorKind};
 use crate::schedule::{Buffer, Combine, Region, Schedule};
 use crate::span::{Blocks, Pieces};
 use crate::{Comm, Rank, Result, Trace, World};
@@ -49,6 +49,11 @@ impl Operator<Term> for Folds {
 
     fn commutes(&self) -> bool {
         self.commutes
+    }
+
+    /// One of those that may be called twice for an element.
+    fn kind(&self) -> OperatorKind {
+        OperatorKind::Sum
     }
 }
 
@@ -218,7 +223,7 @@ fn write(memory: &mut Memory, rank: Rank, region: Region, combine: Combine, data
 }
 
 /// The schedule that is proved for a call, with what the run alone decides: which rank was the last to arrive where
-/// ranks take turns, and the cache lines at which shares of vectors are cut.
+/// ranks take turns, the cache lines at which shares of vectors are cut, and whether two ranks fold whole vectors instead.
 fn proved(call: &Call, ranks: &[Executed]) -> Box<dyn Schedule> {
     let algorithm = ranks[0].algorithm;
     let all = || ranks.iter().flat_map(|rank| &rank.moves);
@@ -231,6 +236,9 @@ fn proved(call: &Call, ranks: &[Executed]) -> Box<dyn Schedule> {
         };
         let last = (0..ranks.len()).find(|&rank| readers(rank) > 1);
         return Box::new(all_reduce_at(call, last.unwrap_or(0)));
+    }
+    if algorithm == Algorithm::Direct && is_whole(call, all()) {
+        return of_whole_vectors(call.collective).schedule(call).unwrap();
     }
     if algorithm == Algorithm::Direct && folds_shares(call) {
         let own = |rank| all().find(|one| one.from == rank && one.to == rank);
@@ -250,6 +258,26 @@ fn proved(call: &Call, ranks: &[Executed]) -> Box<dyn Schedule> {
             .unwrap();
     }
     algorithm.schedule(call).unwrap()
+}
+
+/// Whether two ranks have folded whole vectors.
+fn is_whole<'a>(call: &Call, mut moves: impl Iterator<Item = &'a Move>) -> bool {
+    let takes_all = |one: &Move| one.from != one.to && one.run.len() == call.length();
+    let may_be = match call.collective {
+        Collective::AllReduce => call.from_input,
+        collective => collective == Collective::Reduce,
+    };
+    may_be && call.ranks() == 2 && call.length() > 0 && moves.any(takes_all)
+}
+
+/// The schedule of a traced call by an algorithm, of whole vectors or not.
+fn schedule_of(call: &Call, algorithm: Algorithm, whole: bool) -> Box<dyn Schedule> {
+    match whole {
+        true if algorithm == Algorithm::Direct => {
+            of_whole_vectors(call.collective).schedule(call).unwrap()
+        }
+        _ => algorithm.schedule(call).unwrap(),
+    }
 }
 
 /// Whether ranks fold shares of a vector that are cut at cache lines.
@@ -300,11 +328,15 @@ fn compare(call: &Call, ranks: &[Executed]) {
 }
 
 /// Every collective, commuting or not, in place or not, to every root, with vectors for cells and for memory that is
-/// read in place.
+/// read in place; of two ranks, also such that are folded whole.
 fn calls(ranks: usize) -> Vec<Call> {
+    let lengths: &[usize] = match ranks {
+        2 => &[0, 3, 1100, 8200],
+        _ => &[0, 3, 1100],
+    };
     let mut calls = Vec::new();
     for collective in Collective::all() {
-        for n in [0, 3, 1100] {
+        for n in lengths.iter().copied() {
             let even = match collective {
                 Collective::AllGather
                 | Collective::Gather
@@ -353,6 +385,14 @@ fn all_calls(ranks: usize) -> Vec<Call> {
     [calls(ranks), uneven_calls(ranks)].concat()
 }
 
+/// Whether each call was one of whole vectors, if it was made by `direct`.
+fn whole(calls: &[Call], executed: &[Vec<Executed>]) -> Vec<bool> {
+    let moves = |i: usize| executed.iter().flat_map(move |rank| &rank[i].moves);
+    (0..calls.len())
+        .map(|i| is_whole(&calls[i], moves(i)))
+        .collect()
+}
+
 fn execute_all(comm: &Comm, calls: &[Call]) -> Result<Vec<Executed>> {
     calls.iter().map(|call| execute(comm, call)).collect()
 }
@@ -386,6 +426,26 @@ fn what_a_default_call_executes_is_what_was_proved() {
     assert!(ways.iter().all(|way| seen.contains_key(*way)));
 }
 
+/// Two ranks fold shares if they are near, and whole vectors if they are far: some calls of each kind do.
+#[test]
+fn what_near_and_far_ranks_execute_is_what_was_proved() {
+    let calls = all_calls(2);
+    for far in [false, true] {
+        let executed = World::new(2).run(|comm| {
+            comm.shared.epoch().insist_on_far(far);
+            execute_all(comm, &calls)
+        });
+        let executed = executed.unwrap();
+        let folded = whole(&calls, &executed);
+        let algorithms = compare_all(&calls, executed);
+        for collective in [Collective::AllReduce, Collective::Reduce] {
+            let direct = |i: usize| folded[i] && algorithms[i] == Algorithm::Direct;
+            let some = (0..calls.len()).any(|i| calls[i].collective == collective && direct(i));
+            assert_eq!(some, far, "{collective}");
+        }
+    }
+}
+
 /// A message as it is counted and traced: from, to, bytes.
 type Message = (Rank, Rank, usize);
 
@@ -412,17 +472,22 @@ fn traced(trace: &Trace, calls: usize) -> Vec<Vec<Message>> {
 /// When messages are traced, rank 0 folds for all, even with more ranks than CPUs.
 #[test]
 fn what_a_traced_call_executes_and_counts_is_what_was_proved() {
-    for ranks in [2, 3, 5, 8, 13] {
+    let near = [2, 3, 5, 8, 13].map(|ranks| (ranks, false));
+    for (ranks, far) in near.into_iter().chain([(2, true)]) {
         let calls = all_calls(ranks);
-        let report = World::new(ranks)
-            .trace(true)
-            .run_each(|comm| execute_all(comm, &calls));
+        let report = World::new(ranks).trace(true).run_each(|comm| {
+            comm.shared.epoch().insist_on_far(far);
+            execute_all(comm, &calls)
+        });
         let traced = traced(&report.trace().unwrap(), calls.len());
-        let algorithms = compare_all(&calls, report.into_result().unwrap());
-        for ((call, algorithm), traced) in calls.iter().zip(algorithms).zip(traced) {
+        let executed = report.into_result().unwrap();
+        let whole = whole(&calls, &executed);
+        let algorithms = compare_all(&calls, executed);
+        let calls = calls.iter().zip(whole);
+        for (((call, whole), algorithm), traced) in calls.zip(algorithms).zip(traced) {
             // No message stands for an arrival at the gate.
             if algorithm != Algorithm::Gate {
-                let schedule = algorithm.schedule(call).unwrap();
+                let schedule = schedule_of(call, algorithm, whole);
                 assert_eq!(
                     traced,
                     messages_of(call, &*schedule),

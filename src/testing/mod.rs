@@ -39,6 +39,8 @@ mod chooser;
 #[cfg(test)]
 mod executed;
 mod explore;
+#[cfg(test)]
+mod far_ranks;
 mod order;
 mod random;
 mod ranks;

@@ -39,13 +39,14 @@ fn brought(me: Rank, call: u32) -> Brought {
         },
         input: (ptr::without_provenance(which), which + 1),
         output: (ptr::without_provenance_mut(which + 2), which + 3),
+        whole: (me as u32 + call).is_multiple_of(2),
     }
 }
 
 /// Whether every word that is read of a rank is what it brought to this call.
 fn agrees(epoch: &Epoch, rank: Rank, call: u32) -> bool {
     let (found, wanted) = (epoch.brought(rank), brought(rank, call));
-    let words = |it: &Brought| (it.print, it.job, it.info, it.input, it.output);
+    let words = |it: &Brought| (it.print, it.job, it.info, it.input, it.output, it.whole);
     words(&found) == words(&wanted)
 }
 

@@ -8,7 +8,8 @@ use crate::transport::memory::pointer_list::Lists;
 /// What ranks do with each other's vectors: the same on all of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
-    /// Each rank accesses its own share of all vectors, which have the same length.
+    /// Each rank accesses its own share of all vectors, which have the same length; or each of two that has an output
+    /// reads both inputs and writes to it, if rank 0 [says so](Coming::whole).
     Shares,
     /// Each rank writes to its own output, and reads from the inputs.
     Own,
@@ -33,6 +34,9 @@ pub(crate) struct Coming<'a> {
     pub me: Rank,
     pub print: u32,
     pub job: Job,
+    /// Whether each of two ranks that has an output is to fold whole vectors for itself, instead of shares. What rank 0 says
+    /// is done, where it may be.
+    pub whole: bool,
     pub lists: &'a Lists,
     pub copies: &'a Copies,
 }

@@ -38,6 +38,7 @@ use crossbeam_utils::CachePadded;
 use crate::Rank;
 use crate::op::elements::Info;
 use crate::sync::{AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use crate::transport::memory::distance::Distance;
 use crate::transport::wakeup::fences;
 
 /// The number of a rank's call, which identifies it here.
@@ -65,6 +66,8 @@ pub(crate) struct Epoch {
     /// Twice the number of calls that each rank has made here, plus one while what it has brought is out. Only the rank
     /// itself reads it, so it need not fetch its hot line to write there.
     calls: Box<[CachePadded<AtomicU64>]>,
+    /// What rank 0 of two knows of its distance to rank 1.
+    distance: CachePadded<Distance>,
 }
 
 /// What one rank writes in every call. It is the only writer.
@@ -86,7 +89,14 @@ struct Cold {
     info: AtomicPtr<Info>,
     input_length: AtomicUsize,
     output_length: AtomicUsize,
+    whole: AtomicU32,
+    /// Written in some calls, so that the line is fetched there.
+    timed: AtomicU32,
 }
+
+/// One of this many calls is timed, and the first few.
+const SELDOM: u64 = 256;
+const FIRST: u64 = 8;
 
 /// What a rank brings: the fingerprint of its call, what it is about to do with memory, and its vectors.
 #[derive(Clone, Copy)]
@@ -96,6 +106,8 @@ pub(crate) struct Brought {
     pub info: *const Info,
     pub input: (*const u8, usize),
     pub output: (*mut u8, usize),
+    /// Whether whole vectors are to be folded instead of shares: both of two ranks do what rank 0 brings.
+    pub whole: bool,
 }
 
 /// Why an arrival is refused.
@@ -124,6 +136,7 @@ impl Epoch {
             calls: (0..ranks)
                 .map(|_| CachePadded::new(AtomicU64::new(0)))
                 .collect(),
+            distance: CachePadded::default(),
         }
     }
 
@@ -159,6 +172,9 @@ impl Epoch {
         self.calls[me].store(calls + 3, Ordering::Relaxed);
         // Relaxed: the store that follows publishes all of it.
         self.cold[me].write(brought);
+        if me == 1 && self.is_timed(ticket) {
+            self.cold[me].timed.store(ticket as u32, Ordering::Relaxed);
+        }
         hot.print.store(brought.print, Ordering::Relaxed);
         hot.input
             .store(brought.input.0.cast_mut(), Ordering::Relaxed);
@@ -202,7 +218,37 @@ impl Epoch {
             info: cold.info.load(Ordering::Relaxed),
             input: self.input(rank),
             output: self.output(rank),
+            whole: cold.whole.load(Ordering::Relaxed) == 1,
         }
+    }
+
+    /// Whether a call is one of those in which rank 0 of two times a line of rank 1.
+    #[inline]
+    fn is_timed(&self, ticket: Ticket) -> bool {
+        self.ranks() == 2 && (ticket.is_multiple_of(SELDOM) || ticket < FIRST)
+    }
+
+    /// Times, in some calls, the line with what rank 1 of two brings, which that rank has then written. For ranks that have
+    /// seen that all are here, and have not read what they bring.
+    #[inline]
+    pub(crate) fn time_line(&self, me: Rank, ticket: Ticket) {
+        if me == 0 && self.is_timed(ticket) {
+            // Relaxed: for the time that it takes.
+            let look = || _ = self.cold[1].timed.load(Ordering::Relaxed);
+            self.distance.look(look);
+        }
+    }
+
+    /// Whether the two ranks are far apart, as far as rank 0 knows, which alone may ask.
+    #[inline]
+    pub(crate) fn is_far(&self) -> bool {
+        self.distance.is_far()
+    }
+
+    /// Sets the answer of [`is_far`](Self::is_far).
+    #[cfg(test)]
+    pub(crate) fn insist_on_far(&self, far: bool) {
+        self.distance.insist(far);
     }
 
     /// What a rank brings to be read, and its length.
@@ -372,6 +418,8 @@ impl Default for Cold {
             info: AtomicPtr::default(),
             input_length: AtomicUsize::new(0),
             output_length: AtomicUsize::new(0),
+            whole: AtomicU32::new(0),
+            timed: AtomicU32::new(0),
         }
     }
 }
@@ -380,17 +428,20 @@ impl Cold {
     #[inline]
     fn write(&self, brought: &Brought) {
         let Brought { job, info, .. } = *brought;
+        let whole = u32::from(brought.whole);
         let (input, output) = (brought.input.1, brought.output.1);
         // Relaxed: only this rank writes it, and the store to `here` publishes it.
         let held = self.job.load(Ordering::Relaxed) == job
             && std::ptr::eq(self.info.load(Ordering::Relaxed), info)
             && self.input_length.load(Ordering::Relaxed) == input
-            && self.output_length.load(Ordering::Relaxed) == output;
+            && self.output_length.load(Ordering::Relaxed) == output
+            && self.whole.load(Ordering::Relaxed) == whole;
         if !held {
             self.job.store(job, Ordering::Relaxed);
             self.info.store(info.cast_mut(), Ordering::Relaxed);
             self.input_length.store(input, Ordering::Relaxed);
             self.output_length.store(output, Ordering::Relaxed);
+            self.whole.store(whole, Ordering::Relaxed);
         }
     }
 }
@@ -406,6 +457,7 @@ mod tests {
             info: Info::of::<u64>(),
             input: (std::ptr::without_provenance(8), length),
             output: (std::ptr::without_provenance_mut(8), length),
+            whole: false,
         }
     }
 

@@ -86,6 +86,7 @@ impl Coming<'_> {
             info,
             input,
             output,
+            whole: self.whole,
         }
     }
 }
@@ -153,6 +154,7 @@ pub(crate) fn meet<W: Waiting>(
         return Ok(Met::Aborted);
     }
     inside.stage = RankStage::Going;
+    epoch.time_line(me, ticket);
     let agrees = |rank| agrees(&brought, info, &epoch.brought(rank), lengths(rank));
     if let Some(stranger) = (0..epoch.ranks()).find(|&rank| !agrees(rank)) {
         return Ok(Met::Strange(stranger));

@@ -4,20 +4,24 @@
 //! # Why this is sound
 //!
 //! [`SharedVectors`] exist only while the pointers of all ranks stay valid and unchanged, and after their type, job and
-//! lengths were compared ([`SharedVectors::new`]). No slice over any of them is made anywhere in this file.
+//! lengths were compared ([`SharedVectors::new`]). No slice over any of them is made anywhere in this file; where whole
+//! vectors are folded, the [loops](Folds::raw_right) make some: over the other rank's input, which is only read, and over
+//! this rank's output, which no other rank accesses.
 //!
 //! - *No two ranks write one element, and no rank reads what another writes.* There are three jobs; all ranks have the
 //!   same one, otherwise nothing is accessed. Each job is safe whatever the ranks do inside it: they need not be in the
 //!   same collective or have the same root or operator, should two fingerprints ever be equal by chance:
 //!   - [shares](Job::Shares): of every vector, read or written, a rank accesses its own share. Shares are cut by the
 //!     number of ranks and by what was brought (length, type, and where the first output begins), which all ranks read
-//!     from the same words;
+//!     from the same words. Or, if rank 0 says so, each of two ranks reads both inputs *whole* and writes its own output:
+//!     either no output is an input, or one rank has no output and reads nothing. Both ranks conclude it from the same
+//!     words ([`is_whole`]), and what is done in shares is refused then;
 //!   - [own](Job::Own): a rank writes to its own output and reads inputs, which are never written: they are shared
 //!     borrows for the duration of the call;
 //!   - [collect](Job::Collect): a rank reads its own input, and writes to the root's output from where the inputs of
 //!     the ranks below end to where its own ends, which follows from lengths that all ranks have seen.
 //! - *No input is an output*, except a rank's own in place: an output is a unique borrow, and a vector that is read and
-//!   written exists only where each rank accesses its share. Vectors without bytes may have any address.
+//!   written exists only where each rank accesses its share, or no other rank accesses it. Vectors without bytes may have any address.
 //! - *No index is out of bounds.* Shares end at the length that every vector was found to have; other accesses are
 //!   compared with the lengths that came with the pointers.
 //! - *Operators* are the user's code: they may panic, or be slow. They get elements by value, and the kernels read and
@@ -38,17 +42,18 @@ use crate::op::copies::{BEYOND, CopyRole, LONG, StoreKind};
 use crate::op::elements::Info;
 use crate::op::folds::Folds;
 use crate::op::kernels::{self, CACHE_LINE, To, copy_bytes_past_caches};
-use crate::span;
 use crate::transport::memory::bytes::prefetch_bytes_to_write;
 use crate::transport::memory::coming::{Coming, Job};
-use crate::transport::memory::epoch::Epoch;
 use crate::transport::memory::pointer_list::Few;
+use crate::transport::memory::shares::{are_apart, in_common, is_whole, share};
 
 /// The vectors of all ranks, between *go* and *out*: the published pointers do not change before.
 pub(crate) struct SharedVectors<'a> {
     coming: &'a Coming<'a>,
     /// The type of all elements.
     info: &'static Info,
+    /// Whether each rank folds whole vectors, instead of a share. Only in [`Job::Shares`].
+    whole: bool,
 }
 
 /// The elements of a vector of some rank.
@@ -66,7 +71,17 @@ impl<'a> SharedVectors<'a> {
     /// are not accessed, except through `SharedVectors` with the same job and type.
     #[inline]
     pub(super) unsafe fn new(coming: &'a Coming<'a>, info: &'static Info) -> SharedVectors<'a> {
-        SharedVectors { coming, info }
+        let whole = coming.job == Job::Shares && is_whole(coming.epoch);
+        SharedVectors {
+            coming,
+            info,
+            whole,
+        }
+    }
+
+    /// Whether each rank folds whole vectors for itself, instead of a share for all.
+    pub(crate) fn are_whole(&self) -> bool {
+        self.whole
     }
 
     /// What a rank brought to be read.
@@ -125,9 +140,10 @@ impl<'a> SharedVectors<'a> {
         })
     }
 
-    /// This rank's share of the common length of all vectors. Only in [`Job::Shares`].
+    /// This rank's share of the common length of all vectors. Only in [`Job::Shares`], and not of whole vectors.
     fn share(&self) -> Range<usize> {
-        assert_eq!(self.coming.job, Job::Shares, "who may touch what");
+        let may = self.coming.job == Job::Shares && !self.whole;
+        assert!(may, "who may touch what");
         let (n, written) = in_common(self.coming.epoch);
         let size = self.info.size();
         let lead = written.map_or(0, |start| kernels::lead_of(start.cast_const(), size));
@@ -135,21 +151,24 @@ impl<'a> SharedVectors<'a> {
         share(n, line, lead, self.ranks(), self.coming.me)
     }
 
-    /// Folds this rank's share of all inputs, in rank order from the left, and stores it in all outputs.
+    /// Folds this rank's share of all inputs, in rank order from the left, and stores it in all outputs. Or folds both
+    /// inputs whole for its own output, if the vectors [are whole](Self::are_whole).
     pub(crate) fn fold_share(&self, folds: &dyn Folds) {
         let folds = self.checked(folds);
+        if self.whole {
+            return self.fold_whole(folds);
+        }
         let share = self.share();
         if share.is_empty() {
             return;
         }
         #[cfg(test)]
         self.note_fold(&share);
-        let in_place = |rank: Rank| ptr::eq(self.input(rank).start, self.output(rank).start);
-        let is_apart = || !(0..self.ranks()).any(in_place);
-        if self.bytes(share.len()) >= LONG && is_apart() {
+        let is_apart = are_apart(self.coming.epoch);
+        if is_apart && self.bytes(share.len()) >= LONG {
             return self.fold_share_apart(&share, folds);
         }
-        if self.ranks() == 2 && is_apart() {
+        if is_apart && self.ranks() == 2 {
             self.request(1 - self.coming.me, &share);
         }
         let (inputs, outputs) = (self.inputs(), self.outputs());
@@ -166,6 +185,34 @@ impl<'a> SharedVectors<'a> {
         // SAFETY: the share is inside every vector that is not empty, and no other rank accesses it in any of them. An
         // output is its rank's input, in place, or memory of which no second borrow exists.
         unsafe { folds.several(inputs, share.start, share.len(), &to) }
+    }
+
+    /// Copies the input of this rank, one of two, to its output, if it has one, and folds the other one's there. So its own
+    /// is read before the other rank has read it, after which its lines come more slowly; then lines of the other rank alone
+    /// are waited for.
+    fn fold_whole(&self, folds: &dyn Folds) {
+        let me = self.coming.me;
+        let [own, other] = [me, 1 - me].map(|rank| self.input(rank).start);
+        let (n, _) = in_common(self.coming.epoch);
+        let VectorPart { start, length } = self.output(me);
+        if length == 0 {
+            return;
+        }
+        #[cfg(test)]
+        self.note_fold(&(0..n));
+        // SAFETY: both ranks have brought an input of `n` elements, and this one an output of as many, and whole vectors are
+        // folded, as `whole` says. So no rank accesses another one's output, and only its own rank the input that is an
+        // output; the other inputs are not written. An output is its rank's input, or memory of which no second borrow
+        // exists.
+        unsafe {
+            if !ptr::eq(own, start) {
+                start.copy_from_nonoverlapping(own, self.bytes(n));
+            }
+            match me {
+                0 => folds.raw_right(start, other, n),
+                _ => folds.raw_left(start, other, n),
+            }
+        }
     }
 
     /// Prefetches the beginning of a share of a rank's output, which that rank may have read since it was last written.
@@ -256,7 +303,7 @@ impl<'a> SharedVectors<'a> {
             |brings: &dyn Fn(Rank) -> bool| (0..self.ranks()).filter(|&r| brings(r)).collect();
         [
             with(&|rank| self.input(rank).length > 0),
-            with(&|rank| self.output(rank).length > 0),
+            with(&|rank| self.output(rank).length > 0 && (!self.whole || rank == self.coming.me)),
         ]
     }
 
@@ -383,29 +430,3 @@ const AHEAD: usize = 4 << 10;
 
 /// Number of bytes that are copied to several places before the next ones are: they stay in a near cache.
 const COPIED: usize = 64 << 10;
-
-/// The common length of all vectors that are not empty, and where the first output begins: the same for all ranks,
-/// which see the same pointers.
-fn in_common(epoch: &Epoch) -> (usize, Option<*mut u8>) {
-    let (mut n, mut written) = (0, None);
-    for rank in 0..epoch.ranks() {
-        let (input, (start, output)) = (epoch.input(rank).1, epoch.output(rank));
-        for length in [input, output] {
-            assert!(n == 0 || length == 0 || length == n, "{length} and {n}");
-            n = n.max(length);
-        }
-        written = written.or((output > 0).then_some(start));
-    }
-    (n, written)
-}
-
-/// The elements that a rank accesses of vectors of `n` elements: whole cache lines, of `line` elements, of the first
-/// vector that is written, which has `lead` elements before its first line.
-fn share(n: usize, line: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
-    let cut = |i: usize| match span::cut(n, ranks, i) {
-        _ if i == ranks => n,
-        even if even < lead => 0,
-        even => (even - lead) / line * line + lead,
-    };
-    cut(me)..cut(me + 1)
-}
