@@ -75,6 +75,10 @@ const ALIASES: [(&str, Collective); 4] = [
 ];
 
 impl Collective {
+    pub(crate) fn is_scan(self) -> bool {
+        matches!(self, Collective::Scan | Collective::ExclusiveScan)
+    }
+
     /// All collectives.
     ///
     /// # Examples

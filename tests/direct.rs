@@ -52,6 +52,7 @@ fn assert_each<T: PartialEq + std::fmt::Debug>(got: &[T], want: impl Fn(usize) -
 fn fold_all(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<()> {
     all_reduce_both_ways(comm, n, shift)?;
     reduce_both_ways(comm, n, root, shift)?;
+    scan_both_ways(comm, n, shift)?;
 
     let (me, ranks) = (comm.rank(), comm.size());
     let block = span::block(n, ranks, me);
@@ -115,6 +116,37 @@ fn reduce_both_ways(comm: &Comm, n: usize, root: usize, shift: usize) -> Result<
         false => assert_each(&out, |_| (9, 9)),
     }
     Ok(())
+}
+
+/// Runs a scan and an exclusive scan.
+fn scan_both_ways(comm: &Comm, n: usize, shift: usize) -> Result<()> {
+    let me = comm.rank();
+    let mut v = vec![(9, 9); n + shift];
+    v[shift..].copy_from_slice(&vector(me, n));
+    let mut w = v.clone();
+    comm.using(Direct).scan(&mut v[shift..], Compose)?;
+    assert_each(&v[shift..], |i| composed(me + 1, i));
+    comm.using(Direct)
+        .exclusive_scan(&mut w[shift..], (1, 0), Compose)?;
+    assert_each(&w[shift..], |i| match me {
+        0 => (1, 0),
+        _ => composed(me, i),
+    });
+    assert_each(&[&v[..shift], &w[..shift]].concat(), |_| (9, 9));
+    Ok(())
+}
+
+/// Elements of no size may lie anywhere.
+#[test]
+fn scans_of_elements_of_no_size() {
+    for ranks in 1..6 {
+        let scanned = World::new(ranks).run(|comm| {
+            let mut v = [(); 9];
+            comm.using(Direct).scan(&mut v, |(), ()| ())?;
+            comm.using(Direct).exclusive_scan(&mut v, (), |(), ()| ())
+        });
+        assert_eq!(scanned.unwrap().len(), ranks);
+    }
 }
 
 /// Runs all collectives that only move elements, with `each` elements per rank.
@@ -386,19 +418,19 @@ fn all_of_it_holds_over_channels() {
 
 #[test]
 fn two_ranks_read_in_place_what_is_longer_than_what_goes_through_their_cells() {
-    use rankfold::collective::{Algorithm::Cells, Algorithm::Doubling, Call, Choice, Collective};
+    use rankfold::collective::{Algorithm::Cells, Call, Choice, Collective};
     let longest = [
-        (Collective::Broadcast, 4 << 10, Direct),
-        (Collective::Reduce, 4 << 10, Direct),
-        (Collective::Scatter, 8 << 10, Direct),
-        (Collective::AllReduce, 2 << 10, Direct),
-        (Collective::AllGather, 8 << 10, Direct),
-        (Collective::Scan, 4 << 10, Doubling),
-        (Collective::ExclusiveScan, 4 << 10, Doubling),
+        (Collective::Broadcast, 4 << 10),
+        (Collective::Reduce, 4 << 10),
+        (Collective::Scatter, 8 << 10),
+        (Collective::AllReduce, 2 << 10),
+        (Collective::AllGather, 8 << 10),
+        (Collective::Scan, 4 << 10),
+        (Collective::ExclusiveScan, 4 << 10),
     ];
-    for (collective, bytes, beyond) in longest {
+    for (collective, bytes) in longest {
         let choice = |bytes| Choice::quickly::<u8>(&Call::new(collective, 2, bytes));
         assert_eq!(choice(bytes), Cells, "{collective}");
-        assert_eq!(choice(bytes + 2), beyond, "{collective}");
+        assert_eq!(choice(bytes + 2), Direct, "{collective}");
     }
 }

@@ -84,8 +84,9 @@ fn random(seed: u64, most_ranks: usize) -> TuningTable {
 
 /// Returns whether an algorithm can run a call of plain bytes, as the documentation of the table says.
 fn serves(algorithm: Algorithm, call: &Call, element: usize) -> bool {
-    let cells =
-        (2..=64).contains(&call.ranks()) && call.most_written() as u128 * element as u128 <= 4096;
+    let most = call.most_written();
+    let fits = most as u128 * element as u128 <= 4096 && u32::try_from(most).is_ok();
+    let cells = (2..=64).contains(&call.ranks()) && fits;
     let groups = call
         .levels
         .as_ref()

@@ -5,6 +5,7 @@ use std::num::NonZeroUsize;
 use super::boxed::Boxed;
 use super::by_levels::{by_levels, flat};
 use super::cells::ScanByReads;
+use super::direct_scan::DirectScan;
 use super::ports::{period, ports};
 use super::{
     Algorithm, BruckAllGather, BruckAllToAll, Call, Collective, DirectReduceScatter, ExchangeScan,
@@ -329,6 +330,7 @@ impl Algorithm {
         let (ranks, n) = (call.ranks(), call.length());
         Ok(match self {
             Algorithm::Doubling => Box::new(FoldAlong::new(Shift::new(ranks), n)),
+            Algorithm::Direct => Box::new(DirectScan::new(call)),
             Algorithm::Cells => Box::new(ScanByReads::new(call)),
             Algorithm::Exchange => Box::new(ExchangeScan::new(ranks.ilog2(), n)),
             Algorithm::Tree { segments, .. } => {
@@ -348,6 +350,7 @@ impl Algorithm {
         let above = (ranks - 1).max(1);
         Ok(match self {
             Algorithm::Doubling => Box::new(ExclusiveScan::new(ranks, n)),
+            Algorithm::Direct => Box::new(DirectScan::new(call)),
             Algorithm::Cells => Box::new(ScanByReads::new(call)),
             Algorithm::Exchange => {
                 let scan = ExchangeScan::new(ranks.ilog2(), n);

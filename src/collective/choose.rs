@@ -134,6 +134,7 @@ impl Choice {
         let bytes = call.most_written().saturating_mul(elements.bytes);
         match pick_flat(call, elements).algorithm {
             Algorithm::Cells if bytes <= LONG_IN_CELLS => Algorithm::Cells,
+            _ if call.collective.is_scan() => pick_sent(call, elements.bytes).algorithm,
             _ if Algorithm::Direct.refused(call).is_none() => Algorithm::Direct,
             other => other,
         }
@@ -340,7 +341,7 @@ const GATE: &str = "the last rank to arrive releases all, and no rank waits for 
 fn pick_flat(call: &Call, elements: Elements) -> Picked {
     use Algorithm::*;
     let over = pick_messages(call, elements.bytes);
-    let serves = !is_scan(call) || call.ranks() == 2;
+    let serves = !call.collective.is_scan() || call.ranks() == 2;
     if serves && is_for_cells(call, elements) && Cells.refused(call).is_none() {
         return picked(Cells, Some(over.algorithm), Why::Cells);
     }
@@ -350,19 +351,13 @@ fn pick_flat(call: &Call, elements: Elements) -> Picked {
     }
 }
 
-fn is_scan(call: &Call) -> bool {
-    matches!(
-        call.collective,
-        Collective::Scan | Collective::ExclusiveScan
-    )
-}
-
 /// The pick for a started collective. Among few ranks all messages of a short one leave at once: a rank that waits for
 /// nothing need not be there when messages arrive.
 fn pick_started(call: &Call, elements: Elements) -> Picked {
     let sent = || {
         let in_one_round = call.ranks() <= ONE_ROUND && is_for_cells(call, elements);
-        match in_one_round && !is_scan(call) && Algorithm::Cells.refused(call).is_none() {
+        match in_one_round && !call.collective.is_scan() && Algorithm::Cells.refused(call).is_none()
+        {
             true => picked(Algorithm::Cells, None, Why::Cells),
             false => pick_sent(call, elements.bytes),
         }

@@ -15,6 +15,7 @@ use crate::topology::TreeName;
 pub(crate) fn of_whole_vectors(collective: Collective) -> Algorithm {
     match collective {
         Collective::Reduce => Algorithm::tree(TreeName::BINOMIAL),
+        Collective::Scan => Algorithm::Doubling,
         _ => Algorithm::Exchange,
     }
 }
@@ -157,7 +158,7 @@ impl Schedule for DirectReduceScatter {
 }
 
 /// The rank with which a rank communicates in a step: itself in one of them.
-fn partner(ranks: usize, rank: Rank, step: usize) -> Option<Rank> {
+pub(super) fn partner(ranks: usize, rank: Rank, step: usize) -> Option<Rank> {
     step.checked_sub(rank).filter(|&peer| peer < ranks)
 }
 

@@ -21,7 +21,7 @@
 //! - `bruck_all_to_all`: all-to-all with the minimum number of messages;
 //! - `scan`: the scan across a hypercube; `shift`: the exclusive scan;
 //! - `pairwise`: every rank with every other;
-//! - `cells`, `direct`: the reads of collectives over shared memory; `in_order`: their folds;
+//! - `cells`, `direct`, `direct_scan`: the reads of collectives over shared memory; `in_order`: their folds;
 //! - `hierarchical`: follows the levels of the machine, as a communicator knows them for its members.
 //!
 //! # Examples
@@ -52,6 +52,7 @@ mod call;
 mod cells;
 mod choose;
 mod direct;
+mod direct_scan;
 mod exchange;
 mod gather;
 mod hierarchical;

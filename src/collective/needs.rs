@@ -124,8 +124,8 @@ fn direct_needs(collective: Collective) -> Option<Needs> {
     match collective {
         Broadcast => Some(TURNED),
         Reduce | Gather | Scatter => Some(ROOTED),
-        AllReduce | ReduceScatter | AllGather | AllToAll => Some(ANY),
-        Barrier | Scan | ExclusiveScan => None,
+        AllReduce | ReduceScatter | AllGather | AllToAll | Scan | ExclusiveScan => Some(ANY),
+        Barrier => None,
     }
 }
 

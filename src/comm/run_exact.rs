@@ -173,7 +173,9 @@ impl InCall<'_> {
     where
         SumExact: Operator<T>,
     {
-        if let CallPath::Direct = plan.path {
+        // A scan folds results further: they are accumulators.
+        let scans = plan.shape.collective.is_scan();
+        if matches!(plan.path, CallPath::Direct) && !scans {
             let mut operands = Operands {
                 input: Elements::of(input),
                 output: ElementsMut::of(output),

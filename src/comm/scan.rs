@@ -20,7 +20,7 @@ impl Comm {
     ///
     /// # Cost
     ///
-    /// ⌈log₂ P⌉ steps of the whole buffer.
+    /// ⌈log₂ P⌉ steps of the whole buffer; a long buffer is read once, and written once, in shares.
     ///
     /// # Errors
     ///
@@ -57,7 +57,8 @@ impl Comm {
     ///
     /// # Cost
     ///
-    /// ⌈log₂ P⌉ steps of the whole buffer, or one more.
+    /// ⌈log₂ P⌉ steps of the whole buffer, or one more; a long one is read and written in shares, as in
+    /// [`scan`](Self::scan).
     ///
     /// # Errors
     ///

@@ -31,17 +31,18 @@ use crate::unwind;
 fn job(call: &Call) -> Job {
     match call.collective {
         Collective::AllReduce | Collective::Reduce | Collective::Broadcast => Job::Shares,
+        Collective::Scan | Collective::ExclusiveScan => Job::Shares,
         Collective::Gather => Job::Collect(call.root),
         _ => Job::Own,
     }
 }
 
-/// Whether two ranks that are far apart are to fold whole vectors, an all-reduce each for itself, a reduce its root: so each
-/// waits for lines of the other as a reader only, and not as a writer, too.
+/// Whether two ranks that are far apart are to fold whole vectors, in an all-reduce each for itself, in a reduce or a scan
+/// the only one that gets a result: so each waits for lines of the other as a reader only, and not as a writer, too.
 fn folds_whole(call: &Call, folds: &dyn Folds) -> bool {
     let most = match call.collective {
         Collective::AllReduce if call.from_input => 128 << 10,
-        Collective::Reduce => 64 << 10,
+        Collective::Reduce | Collective::Scan => 64 << 10,
         _ => return false,
     };
     let bytes = call.length() * folds.info().size();
@@ -54,6 +55,10 @@ fn brings<'a>(call: &Call, rank: Rank, input: Elements<'a>, output: ElementsMut<
         Collective::Broadcast if rank == call.root => Brings::Source(output),
         Collective::Reduce if rank == call.root && input.is_empty() => Brings::InPlace(output),
         Collective::AllReduce if !call.from_input => Brings::InPlace(output),
+        // What rank 0 has is never written, what the last rank has not read.
+        Collective::Scan | Collective::ExclusiveScan if rank == 0 => Brings::Source(output),
+        Collective::ExclusiveScan if rank + 1 == call.ranks() => Brings::Both(input, output),
+        Collective::Scan | Collective::ExclusiveScan => Brings::InPlace(output),
         _ => Brings::Both(input, output),
     }
 }
@@ -65,7 +70,9 @@ fn lengths(call: &Call, rank: Rank) -> (usize, usize) {
     match call.collective {
         Collective::Broadcast if rank == call.root => (n, 0),
         Collective::Reduce if rank == call.root => (n, n),
-        Collective::AllReduce => (n, n),
+        Collective::Scan | Collective::ExclusiveScan if rank == 0 => (n, 0),
+        Collective::ExclusiveScan if rank + 1 == call.ranks() => (0, n),
+        Collective::AllReduce | Collective::Scan | Collective::ExclusiveScan => (n, n),
         _ => call.buffers(rank),
     }
 }
@@ -75,6 +82,10 @@ fn run(call: &Call, rank: Rank, vectors: &SharedVectors<'_>, folds: &dyn Folds) 
     let blocks = &call.blocks;
     match call.collective {
         Collective::AllReduce | Collective::Reduce => vectors.fold_share(folds),
+        Collective::Scan if call.ranks() == 2 => vectors.fold_share(folds),
+        Collective::ExclusiveScan if call.ranks() == 2 => vectors.copy_share(),
+        Collective::Scan => vectors.scan_share(folds, false),
+        Collective::ExclusiveScan => vectors.scan_share(folds, true),
         Collective::Broadcast => vectors.copy_share(),
         Collective::ReduceScatter => vectors.fold(&blocks.block(rank), folds),
         Collective::Gather => vectors.collect(),

@@ -229,11 +229,8 @@ fn proved(call: &Call, ranks: &[Executed]) -> Box<dyn Schedule> {
     let all = || ranks.iter().flat_map(|rank| &rank.moves);
     if algorithm == Algorithm::Cells && call.collective == Collective::AllReduce && ranks.len() > 2
     {
-        let readers = |rank| {
-            all()
-                .filter(|one| one.from == rank && one.to != rank)
-                .count()
-        };
+        let is_read = |one: &Move, rank| one.from == rank && one.to != rank;
+        let readers = |rank| all().filter(|one| is_read(one, rank)).count();
         let last = (0..ranks.len()).find(|&rank| readers(rank) > 1);
         return Box::new(all_reduce_at(call, last.unwrap_or(0)));
     }
@@ -263,10 +260,9 @@ fn proved(call: &Call, ranks: &[Executed]) -> Box<dyn Schedule> {
 /// Whether two ranks have folded whole vectors.
 fn is_whole<'a>(call: &Call, mut moves: impl Iterator<Item = &'a Move>) -> bool {
     let takes_all = |one: &Move| one.from != one.to && one.run.len() == call.length();
-    let may_be = match call.collective {
-        Collective::AllReduce => call.from_input,
-        collective => collective == Collective::Reduce,
-    };
+    use Collective::*;
+    let may_be =
+        matches!(call.collective, Reduce | Scan) || call.collective == AllReduce && call.from_input;
     may_be && call.ranks() == 2 && call.length() > 0 && moves.any(takes_all)
 }
 
@@ -282,7 +278,10 @@ fn schedule_of(call: &Call, algorithm: Algorithm, whole: bool) -> Box<dyn Schedu
 
 /// Whether ranks fold shares of a vector that are cut at cache lines.
 fn folds_shares(call: &Call) -> bool {
-    matches!(call.collective, Collective::AllReduce | Collective::Reduce)
+    use Collective::*;
+    // Two ranks copy in an exclusive scan.
+    let copies = call.collective == ExclusiveScan && call.ranks() == 2;
+    matches!(call.collective, AllReduce | Reduce | Scan | ExclusiveScan) && !copies
 }
 
 fn goal(call: &Call) -> Goal {
@@ -438,7 +437,7 @@ fn what_near_and_far_ranks_execute_is_what_was_proved() {
         let executed = executed.unwrap();
         let folded = whole(&calls, &executed);
         let algorithms = compare_all(&calls, executed);
-        for collective in [Collective::AllReduce, Collective::Reduce] {
+        for collective in [Collective::AllReduce, Collective::Reduce, Collective::Scan] {
             let direct = |i: usize| folded[i] && algorithms[i] == Algorithm::Direct;
             let some = (0..calls.len()).any(|i| calls[i].collective == collective && direct(i));
             assert_eq!(some, far, "{collective}");

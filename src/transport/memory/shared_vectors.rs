@@ -296,6 +296,52 @@ impl<'a> SharedVectors<'a> {
         self.in_best_way(CopyRole::Spread, share.len(), LONG, copy_all);
     }
 
+    /// Scans this rank's share of all vectors: the k-th output becomes the fold of the inputs up to the k-th one, and also of
+    /// its own if the scan is inclusive. The first input is no output.
+    pub(crate) fn scan_share(&self, folds: &dyn Folds, exclusive: bool) {
+        let folds = self.checked(folds);
+        let share = self.share();
+        let (inputs, outputs) = (self.inputs(), self.outputs());
+        let (inputs, outputs) = (inputs.all(), outputs.all());
+        if share.is_empty() || outputs.is_empty() {
+            return;
+        }
+        let is_apart = self.info.size() == 0 || !outputs.contains(&inputs[0]);
+        assert!(is_apart, "the first is only read");
+        #[cfg(test)]
+        self.note_fold(&share);
+        let step = (SCANNED / self.info.size().max(1)).max(1);
+        for at in share.clone().step_by(step) {
+            let part = at..share.end.min(at + step);
+            self.scan_part(folds, inputs[0], outputs, part, exclusive);
+        }
+    }
+
+    /// Folds a part of each output with that of the vector before it, from the left. In an exclusive scan, the results then
+    /// move on by one vector.
+    fn scan_part(
+        &self,
+        folds: &dyn Folds,
+        first: *mut u8,
+        outputs: &[*mut u8],
+        part: Range<usize>,
+        exclusive: bool,
+    ) {
+        let [start, bytes] = [part.start, part.len()].map(|n| self.bytes(n));
+        let before = |k: usize| k.checked_sub(1).map_or(first, |k| outputs[k]);
+        let folded = &outputs[..outputs.len() - usize::from(exclusive)];
+        for (k, &output) in folded.iter().enumerate() {
+            let pair = [before(k), output];
+            // SAFETY: as in `fold_share`, for a part of this rank's share. No two of these vectors have a common element.
+            unsafe { folds.several(&pair, part.start, part.len(), &To::Place(1)) }
+        }
+        for k in (0..outputs.len()).rev().filter(|_| exclusive) {
+            let [from, to] = [before(k), outputs[k]].map(|at| at.wrapping_add(start));
+            // SAFETY: as above.
+            unsafe { to.copy_from_nonoverlapping(from, bytes) }
+        }
+    }
+
     /// The ranks of which a vector is read, and those of which one is written.
     #[cfg(test)]
     fn sides(&self) -> [Vec<Rank>; 2] {
@@ -311,21 +357,17 @@ impl<'a> SharedVectors<'a> {
     #[cfg(test)]
     fn note_fold(&self, share: &Range<usize>) {
         let (me, [inputs, outputs]) = (self.coming.me, self.sides());
-        inputs
-            .iter()
-            .for_each(|&from| moves::note(from, me, share.clone()));
-        outputs
-            .iter()
-            .for_each(|&to| moves::note(me, to, share.clone()));
+        let [from, to] = [inputs, outputs].map(Vec::into_iter);
+        from.for_each(|from| moves::note(from, me, share.clone()));
+        to.for_each(|to| moves::note(me, to, share.clone()));
     }
 
     /// Notes that this rank gives its share of the source to all.
     #[cfg(test)]
     fn note_copy(&self, share: &Range<usize>) {
         let [inputs, outputs] = self.sides();
-        outputs
-            .iter()
-            .for_each(|&to| moves::note(inputs[0], to, share.clone()));
+        let to = outputs.into_iter();
+        to.for_each(|to| moves::note(inputs[0], to, share.clone()));
     }
 
     /// Runs a copy of `n` elements in the fastest way known, if it has at least `least` bytes; otherwise plainly.
@@ -427,6 +469,9 @@ const REQUESTED: usize = 8 << 10;
 /// Number of bytes of a long share that are folded at a time, while the next ones of the other rank's output are
 /// requested: where that rank is far, stores wait for each line.
 const AHEAD: usize = 4 << 10;
+
+/// Number of bytes of each vector that are scanned before the next ones are: they stay in a near cache.
+const SCANNED: usize = 4 << 10;
 
 /// Number of bytes that are copied to several places before the next ones are: they stay in a near cache.
 const COPIED: usize = 64 << 10;
