@@ -5,6 +5,7 @@
 //! fused        ──8 vectors──┐┌──8 vectors──┐
 //! one vector   ──1──┐┌──1──┐                   bound: 1.6 times its time
 //! eight calls  ──1──┐┌──2──┐ … ┌──8──┐
+//! by hand      288 bytes beside 64, by two threads that add words in bare cache lines
 //! ```
 //!
 //! All loops do the same besides the calls: they set one number before each, and check one after it. The other seven
@@ -17,6 +18,7 @@ use std::time::Duration;
 use common::On::Each;
 use common::ranks;
 use common::rounds::{Effort, compare};
+use common::swap::{Request, more_lines};
 use common::table::{machine, print, row};
 use rankfold::{Comm, Result, op};
 
@@ -39,6 +41,19 @@ fn main() {
     beside::<8, 8, 36>(effort, "of 8 to 64 bytes", [1, 2, 3, 4, 5, 6, 7, 8]);
     beside::<8, 8, 64>(effort, "of 64 bytes", [8; 8]);
     beside::<32, 32, 256>(effort, "of 256 bytes", [32; 8]);
+    by_hand(effort);
+}
+
+/// What the lines of 288 bytes cost beside those of 64 without the library: each as fast as it can be had.
+fn by_hand(effort: Effort) {
+    for (work, between) in [(0, "back to back"), (20, "work between"), (60, "more work")] {
+        let short = move |times| more_lines::<8>(Each, times, Request::AtEachLook, work);
+        for (request, when) in [(Request::WhenThere, "late"), (Request::AtEachLook, "early")] {
+            let long = move |times| more_lines::<36>(Each, times, request, work);
+            let subject = format!("288 by hand, {when}, {between}");
+            print(&subject, "64 by hand", 1.6, &compare(effort, &long, &short));
+        }
+    }
 }
 
 /// Compares eight vectors of `words` words, `LONGEST` at most, with one of `ONE` words, one of `WHOLE` words, and eight

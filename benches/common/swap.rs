@@ -4,9 +4,10 @@
 //! ```text
 //! one line     │0 word│0 value│0 word│0 value│1 word│1 value│1 word│1 value│     both write it
 //! two lines    │0 word│0 values … │   │1 word│1 values … │                      two of each
+//! more lines   │0 word│   │0 values … │ … │0 values … │   and the same of 1      four of each
 //! ```
 
-use std::hint::spin_loop;
+use std::hint::{black_box, spin_loop};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -85,4 +86,89 @@ pub fn lines_in_turn<const N: usize>(on: On, times: u64, sets: u64) -> Duration 
             assert_eq!(values, [2 * time + 1; N]);
         }
     })
+}
+
+/// The most lines of values of one exchange, and the number of places of each thread.
+const MOST: usize = 8;
+const PLACES: usize = 4;
+
+#[derive(Default)]
+#[repr(align(64))]
+struct Line([AtomicU64; LINE]);
+
+/// What one thread writes: for each of its places a line with the number, and the lines of the values.
+#[derive(Default)]
+struct Column {
+    numbers: [Line; PLACES],
+    values: [[Line; MOST]; PLACES],
+}
+
+/// When the lines of values are requested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// At each look for the number.
+    AtEachLook,
+    /// When the number is there.
+    WhenThere,
+}
+
+/// `N` words, at most 64, in lines of their own. Between its exchanges each thread computes: so many multiplications, one
+/// after the other.
+pub fn more_lines<const N: usize>(on: On, times: u64, request: Request, work: u64) -> Duration {
+    let columns: [Column; 2] = Default::default();
+    threads(on, 2, |me| {
+        let mut values = [0; N];
+        for time in 0..times {
+            values[0] = time + me as u64;
+            black_box((0..work).fold(time, |product, _| black_box(product.wrapping_mul(3))));
+            columns[me].post(time, &values);
+            columns[1 - me].fold(time, &mut values, request);
+            assert_eq!(values[0], 2 * time + 1);
+        }
+    })
+}
+
+impl Column {
+    /// Posts the values, and takes the lines of the next place back from their reader.
+    fn post(&self, time: u64, values: &[u64]) {
+        let place = time as usize % PLACES;
+        for (line, values) in self.values[place].iter().zip(values.chunks(LINE)) {
+            for (word, value) in line.0.iter().zip(values) {
+                word.store(*value, Ordering::Relaxed);
+            }
+        }
+        // Release: pairs with the acquire in `fold`.
+        self.numbers[place].0[0].store(time + 1, Ordering::Release);
+        let next = (place + 1) % PLACES;
+        self.numbers[next].0[1].store(0, Ordering::Relaxed);
+        for (line, _) in self.values[next].iter().zip(values.chunks(LINE)) {
+            line.0[0].store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn fold(&self, time: u64, values: &mut [u64], request: Request) {
+        let place = time as usize % PLACES;
+        let lines = &self.values[place][..values.len().div_ceil(LINE)];
+        let ask = || {
+            for line in lines {
+                black_box(line.0[0].load(Ordering::Relaxed));
+            }
+        };
+        loop {
+            if request == Request::AtEachLook {
+                ask();
+            }
+            // Acquire: pairs with the release in `post`.
+            if self.numbers[place].0[0].load(Ordering::Acquire) == time + 1 {
+                break;
+            }
+            spin_loop();
+        }
+        ask();
+        for (values, line) in values.chunks_mut(LINE).zip(lines) {
+            for (value, word) in values.iter_mut().zip(&line.0) {
+                *value = value.wrapping_add(word.load(Ordering::Relaxed));
+            }
+        }
+    }
 }
