@@ -244,15 +244,14 @@ impl<'c, R> Request<'c, R> {
     #[doc(alias = "MPI_Wait")]
     #[track_caller]
     pub fn wait(mut self) -> Result<R> {
-        let state = self.state.clone();
-        let show = || format!("wait for {}", show_all(std::slice::from_ref(&state)));
-        let site = Location::caller();
-        self.op(site, &show, |this, core| {
-            this.check_open()?;
-            let one = std::slice::from_ref(&state);
+        let (core, state, site) = (self.core()?, self.state.clone(), Location::caller());
+        let one = std::slice::from_ref(&state);
+        let show = || format!("wait for {}", show_all(one));
+        core.recorded(&state.comm, &|| CallEvent::at(site), &show, || {
+            self.check_open()?;
             let waited = core.await_ready(one, Until::All, &show, site);
-            waited.inspect_err(|_| _ = this.give_up())?;
-            this.conclude_in(core)
+            waited.inspect_err(|_| _ = self.give_up())?;
+            self.conclude_in(&core)
         })
     }
 
@@ -393,9 +392,12 @@ impl<'c, R> Request<'c, R> {
 }
 
 impl<R> Drop for Request<'_, R> {
+    #[inline]
     fn drop(&mut self) {
-        let core = self.core.upgrade();
-        if let Some(core) = core.filter(|_| self.is_open() && !self.scoped) {
+        if self.is_open()
+            && !self.scoped
+            && let Some(core) = self.core.upgrade()
+        {
             core.abandon(&self.state);
         }
     }

@@ -4,8 +4,9 @@
 use super::call::InCall;
 use crate::Rank;
 use crate::error::Result;
+use crate::op::elements::Elements;
 use crate::op::folds::Operands;
-use crate::schedule::{Buffer, Combine, LocalCopy, Step};
+use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step, Transfer};
 use crate::unwind;
 
 /// An exchange of whole vectors with one rank.
@@ -53,28 +54,56 @@ impl Exchange {
     /// Runs the step. Returns whether it did: if not, nothing has happened, as the vectors have other lengths or the
     /// message has to be lent.
     pub(crate) fn run(self, link: &InCall<'_>, operands: &mut Operands<'_>) -> Result<bool> {
+        let Some(own) = self.sent(operands) else {
+            return Ok(false);
+        };
+        let info = own.info();
+        if !link.post(self.peer, own)? {
+            return Ok(false);
+        }
+        link.receive(self.peer, self.length, info, |theirs| {
+            self.fold(operands, &theirs);
+            Ok(())
+        })?;
+        Ok(true)
+    }
+
+    /// What this rank sends; `None` if the vectors have other lengths.
+    #[inline]
+    pub(crate) fn sent<'a>(&self, operands: &'a Operands<'_>) -> Option<Elements<'a>> {
+        let output = operands.output.shared();
+        let own = match self.from_input {
+            true => operands.input,
+            false => output,
+        };
+        ((own.len(), output.len()) == (self.length, self.length)).then_some(own)
+    }
+
+    /// Folds what has arrived. The vectors have the lengths at which there is something that is [sent](Self::sent).
+    #[inline]
+    pub(crate) fn fold(&self, operands: &mut Operands<'_>, theirs: &Elements<'_>) {
         let Operands {
             input,
             output,
             folds,
         } = operands;
-        let own = match self.from_input {
-            true => *input,
-            false => output.shared(),
+        unwind::operator(|| match (self.from_input, self.is_left) {
+            (true, true) => folds.two(output, theirs, input),
+            (true, false) => folds.two(output, input, theirs),
+            (false, true) => folds.left(output, theirs),
+            (false, false) => folds.right(output, theirs),
+        });
+    }
+
+    /// What is received, and how it is combined.
+    #[inline]
+    pub(crate) fn received(&self) -> (Transfer, Combine) {
+        let combine = match self.is_left {
+            true => Combine::FoldLeft,
+            false => Combine::FoldRight,
         };
-        if (own.len(), output.len()) != (self.length, self.length) || !link.post(self.peer, own)? {
-            return Ok(false);
-        }
-        link.receive(self.peer, self.length, own.info(), |theirs| {
-            unwind::operator(|| match (self.from_input, self.is_left) {
-                (true, true) => folds.two(output, &theirs, input),
-                (true, false) => folds.two(output, input, &theirs),
-                (false, true) => folds.left(output, &theirs),
-                (false, false) => folds.right(output, &theirs),
-            });
-            Ok(())
-        })?;
-        Ok(true)
+        let (peer, region) = (self.peer, Region::output(0..self.length));
+        (Transfer { peer, region }, combine)
     }
 }
 

@@ -83,7 +83,10 @@ impl Core {
                 moved.place.set(place);
             }
         }
-        self.spares.put_message(state);
+        drop(all);
+        if state.collective().is_none() {
+            self.spares.put_message(state);
+        }
     }
 
     /// Ends a request without its result: cancels a receive, and retracts a send if that is still possible. Returns
@@ -332,6 +335,7 @@ fn in_time<A>(waited: Result<A>) -> Result<Option<A>> {
 }
 
 /// Whether one or all of some requests are ready, as far as messages have been taken in.
+#[inline]
 fn is_met(states: &[Rc<RequestState>], until: Until) -> bool {
     match until {
         Until::All => states.iter().all(|one| one.is_ready()),

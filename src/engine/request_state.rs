@@ -73,6 +73,7 @@ impl RequestState {
     }
 
     /// Whether it can be concluded.
+    #[inline]
     pub(crate) fn is_ready(&self) -> bool {
         match &self.direction {
             Direction::Send { receipt, .. } => receipt.as_ref().is_none_or(|it| it.is_accepted()),

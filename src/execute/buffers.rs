@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::view::{View, fold, not_there, nothing, run_of};
 use crate::engine::call::InCall;
-use crate::engine::combine::wrong;
+use crate::engine::combine::{combined_elements, wrong};
 use crate::engine::workspace::{Rooms, at_least};
 use crate::error::Result;
 use crate::op::element_vec::ElementVec;
@@ -83,8 +83,14 @@ impl<'a, 'o> Buffers<'a, 'o> {
         }
         self.furnish(region, data)?;
         let room = self.room(region);
-        let view = View::whole(self.writable(room)?);
-        fold(view, region, combine, data, folds)
+        let mut held = self.writable(room)?;
+        if region.count == 1 && region.length == data.len() {
+            let held = held.reborrow().get(run_of(region));
+            let held = held.ok_or_else(|| not_there(region))?;
+            combined_elements(combine, held, data, folds);
+            return Ok(());
+        }
+        fold(View::whole(held), region, combine, data, folds)
     }
 
     /// Folds elements that have arrived with those of a region of one run of the output, and stores the result in both

@@ -13,8 +13,9 @@
 //! Short vectors do without steps (`cells`, `over_cells`), and so do long ones that the ranks access where they lie
 //! (`direct`).
 //!
-//! `started` executes the schedule of a started collective, which stops wherever a message has not arrived; `posted`
-//! are the receives that it has posted, and `owned_buffers` its buffers, which it lends.
+//! `started` executes the schedule of a started collective, which stops wherever a message has not arrived; `member` is its
+//! rank as the messages show it, `posted` are the receives that it has posted, and `owned_buffers` its buffers, which it
+//! lends.
 //!
 //! `buffers` knows where elements are.
 
@@ -22,6 +23,7 @@ mod buffers;
 mod cells;
 mod direct;
 mod halves;
+mod member;
 pub(crate) mod over_cells;
 mod owned_buffers;
 mod posted;

@@ -5,12 +5,12 @@
 //!
 //! What is lent is a run of the input or the output, in the memory of a vector that [`OwnOperands`] owns.
 //!
-//! - *It stays there.* The vectors are reached only through [`OwnOperands::free`], which first ends all loans, and in
-//!   here. If they are dropped before, their memory is left to the loans.
+//! - *It stays there.* The vectors are reached only through [`OwnOperands::free`], which first ends all loans, through
+//!   [`OwnOperands::unlent`], while there are none, and in here. If they are dropped before, their memory is left to the loans.
 //! - *It is not written.* Only a local copy and a receive write to the vectors, through [`OwnedBuffers`], each to the
 //!   region that it names; the loans of elements in this region are ended before. (What a fold has moved to the spare
 //!   room comes back in the turn of the call in which it left, and no step of a started call moves anything there.) No
-//!   reference to other elements than those is made meanwhile: [`Operands`](crate::op::folds::Operands) are pointers.
+//!   reference to other elements than those is made meanwhile: [`Operands`] are pointers.
 //! - *Its receiver may write* what is lent [exclusively](OwnedBuffers::send). Then it is not read here either: the other
 //!   loans of these elements are ended before, and this one before any of them is read, by a copy or for a message.
 //! - A loan that its receiver reads is waited for. The receiver copies or folds, waits for no rank meanwhile, and settles
@@ -24,7 +24,7 @@ use crate::Rank;
 use crate::engine::workspace::Rooms;
 use crate::error::Result;
 use crate::op::elements::{Elements, ElementsMut, Info};
-use crate::op::folds::Folds;
+use crate::op::folds::{Folds, Operands};
 use crate::op::owned::Owned;
 use crate::schedule::{Buffer, Combine, LocalCopy, Region, Step};
 use crate::transport::memory::head::Head;
@@ -40,9 +40,17 @@ pub(super) struct OwnOperands {
 
 impl OwnOperands {
     /// Them, of which nothing is lent any more.
+    #[inline]
     pub(super) fn free(&mut self, port: &Port) -> &mut Option<Box<Owned>> {
         self.loans.end_all(port);
         &mut self.owned
+    }
+
+    /// Shows them where no turn is needed; `None` if there are none, or if something of them is lent.
+    #[inline]
+    pub(super) fn unlent(&mut self) -> Option<Operands<'_>> {
+        let owned = self.owned.as_mut().filter(|_| self.loans.0.is_empty());
+        owned.map(|owned| owned.operands())
     }
 
     /// Shows them to a turn of the call; `None` if there are none.
@@ -96,9 +104,13 @@ impl Loans {
 
     #[inline]
     fn end_all(&mut self, port: &Port) {
-        if self.0.is_empty() {
-            return;
+        if !self.0.is_empty() {
+            self.end_those(port);
         }
+    }
+
+    #[cold]
+    fn end_those(&mut self, port: &Port) {
         if port.gives_moments() {
             self.await_all(port);
         }
@@ -201,10 +213,11 @@ impl OwnedBuffers<'_, '_> {
     ) -> Result<bool> {
         self.loans.end_exclusive_over(port, region);
         let data = self.buffers.outgoing(region)?;
-        let is_written_next = step.recv.is_some_and(|recv| recv.region.overlaps(&region));
         let is_own = region.count == 1 && region.buffer != Buffer::Scratch;
         let exclusive = comes_back && region.buffer == Buffer::Output;
-        if !is_own || is_written_next || !port.lends_own(to, data.size(), exclusive) {
+        let written = step.recv.as_ref().map(|recv| &recv.region);
+        let is_written_next = || written.is_some_and(|written| written.overlaps(&region));
+        if !(is_own && port.lends_own(to, data.size(), exclusive)) || is_written_next() {
             return Ok(port.send_copy(to, head, data, CopyTo::Kept));
         }
         if exclusive {

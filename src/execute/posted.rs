@@ -1,7 +1,6 @@
 //! The posted receives of a started call.
 
 use std::collections::VecDeque;
-use std::mem;
 use std::rc::Rc;
 
 use crate::schedule::{Combine, Transfer};
@@ -13,7 +12,7 @@ use crate::transport::matching::posted_receives::Slot;
 pub(super) struct Queue {
     pub(super) first: Option<Posted>,
     /// Empty if there is no first one.
-    rest: VecDeque<Posted>,
+    pub(super) rest: VecDeque<Posted>,
 }
 
 impl Queue {
@@ -49,12 +48,13 @@ impl Queue {
         }
     }
 
-    pub(super) fn pop(&mut self) -> Option<Posted> {
-        let next = match self.rest.is_empty() {
+    /// Removes the first one.
+    #[inline]
+    pub(super) fn drop_first(&mut self) {
+        self.first = match self.rest.is_empty() {
             true => None,
             false => self.rest.pop_front(),
         };
-        mem::replace(&mut self.first, next)
     }
 }
 

@@ -7,6 +7,7 @@
 //!   same bits in every run.
 //! - A step does not wait for the receives of earlier steps unless it touches elements that they will write. So all
 //!   messages of a one-round schedule leave when the call is started.
+//! - What is one [`Exchange`] of two ranks, whose message is copied, is begun and ended without steps.
 
 use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::mem;
@@ -14,27 +15,25 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::halves;
+use super::member::Member;
 use super::owned_buffers::{OwnOperands, OwnedBuffers};
 use super::posted::{Posted, Queue};
 use crate::Rank;
 use crate::engine::combine::wrong;
-use crate::engine::failure::Received;
+use crate::engine::exchange::Exchange;
 use crate::engine::resolved::Steps;
 use crate::engine::workspace::Rooms;
-use crate::error::{Cause, Error, ErrorKind, Gone, Result};
+use crate::error::{Cause, Error, Result};
 use crate::moves;
 use crate::names::Collective;
 use crate::op::elements::{Elements, ElementsMut, Info};
-use crate::op::folds::Folds;
+use crate::op::folds::{Folds, Operands};
 use crate::op::owned::Owned;
 use crate::schedule::{Combine, Region, Step, Transfer};
 use crate::transport::communicator::call::{Call, Verb};
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::matching::posted_receives::Slot;
-use crate::transport::matching::want::Want;
-use crate::transport::memory::head::{Head, OF_STARTED};
 use crate::transport::memory::packet::Packet;
-use crate::transport::port::Port;
+use crate::transport::port::{CopyTo, Port};
 use crate::transport::progress::started::StartedCall;
 use crate::transport::{CommHandle, CommShared};
 
@@ -43,14 +42,8 @@ const WINDOW: usize = 64;
 
 /// One rank's part of a started collective.
 pub(crate) struct Started {
-    call: Call,
-    info: &'static Info,
+    member: Member,
     is_barrier: bool,
-    comm: CommHandle,
-    /// This rank's number in the communicator.
-    me: Rank,
-    number: Cell<u32>,
-    print: Cell<u32>,
     steps: Steps,
     /// Borrowed while it advances, as are the operands.
     part: RefCell<Progress>,
@@ -86,14 +79,17 @@ impl Started {
             posted: Queue::default(),
             stored: None,
         };
-        Rc::new(Started {
+        let member = Member {
             call: *call,
             info,
-            is_barrier: call.verb == Verb::Started(Collective::Barrier),
             comm: comm.clone(),
             me,
             number: Cell::new(0),
             print: Cell::new(0),
+        };
+        Rc::new(Started {
+            member,
+            is_barrier: call.verb == Verb::Started(Collective::Barrier),
             steps,
             part: RefCell::new(part),
             operands: RefCell::default(),
@@ -127,85 +123,74 @@ impl Started {
         };
         let first = posted.first.as_ref();
         self.awaited
-            .set(first.map(|first| self.world(first.recv.peer)));
+            .set(first.map(|first| self.member.world(first.recv.peer)));
         done
     }
 
-    fn world(&self, member: Rank) -> Rank {
-        self.comm.members.world(member)
-    }
-
-    fn head(&self, source: Rank) -> Head {
-        let context = self.comm.context + OF_STARTED;
-        Head::new(context, source, self.number.get(), self.print.get())
-    }
-
-    /// Posts the receive of a message.
-    fn post(&self, port: &Port, from: Rank) -> Rc<Slot> {
-        let context = self.comm.context + OF_STARTED;
-        let want = Want::new(context, Some(self.world(from)), Some(self.number.get()));
-        port.inbox().post(want, &*port.fabric)
-    }
-
-    fn check_peer(&self, peer: Rank) -> Result<()> {
-        match peer < self.comm.members.size() && peer != self.me {
-            true => Ok(()),
-            false => Err(wrong(format!("has rank {} talk to {peer}", self.me))),
+    /// Begins a call that is one exchange of vectors that are copied. Returns whether its receiver is there; `None` if it
+    /// is to go on step by step, as nothing has happened.
+    fn begin_exchange(&self, port: &Port, exchange: Exchange) -> Option<bool> {
+        let (member, (recv, combine)) = (&self.member, exchange.received());
+        let mut operands = self.operands.borrow_mut();
+        let operands = operands.unlent()?;
+        let (sent, to) = (exchange.sent(&operands)?, member.world(recv.peer));
+        if port.lends_own(to, sent.size(), false) || member.check_peer(recv.peer).is_err() {
+            return None;
         }
+        let there = port.send_copy(to, member.head(port.me), sent, CopyTo::Kept);
+        let slot = member.post(port, recv.peer);
+        let mut part = self.part.borrow_mut();
+        part.posted.push(&recv, combine, slot);
+        part.next = None;
+        self.awaited.set(Some(to));
+        Some(there)
     }
 
-    /// Checks that a packet is of this call, and has `count` elements of its type.
-    fn check_packet(&self, port: &Port, packet: &Packet, count: usize) -> Result<()> {
-        if packet.head.print() != self.print.get() || !packet.holds_elements(self.info) {
-            return Err(self.strange(port, packet));
+    /// Ends a call that is one exchange, once its message has arrived. Returns whether the call is complete; `None` if it
+    /// is to go on step by step.
+    fn end_exchange(&self, port: &Port, part: &mut Progress) -> Option<Result<bool>> {
+        let exchange = self.steps.exchange().filter(|_| part.next.is_none())?;
+        let first = part.posted.first.as_ref()?;
+        if !first.slot.is_filled() {
+            return Some(Ok(false));
         }
-        match packet.count() == Some(count) {
-            true => Ok(()),
-            false => {
-                self.ask_far(port);
-                Err(self.received(port).unequal(packet, count))
-            }
-        }
+        let mut operands = self.operands.borrow_mut();
+        let mut operands = operands.unlent()?;
+        let count = exchange.sent(&operands)?.len();
+        let slot = first.slot.clone();
+        let folded = self.fold_exchange(port, exchange, &slot.message(), (&mut operands, count));
+        part.posted.drop_first();
+        self.awaited.set(None);
+        port.inbox().recycle(slot);
+        Some(folded.map(|()| true))
     }
 
-    /// Asks other processes for the records of their ranks, if members are there.
-    fn ask_far(&self, port: &Port) {
-        if self.comm.spans() {
-            port.ask_far();
-        }
+    #[inline]
+    fn fold_exchange(
+        &self,
+        port: &Port,
+        exchange: Exchange,
+        packet: &Packet,
+        (operands, count): (&mut Operands<'_>, usize),
+    ) -> Result<()> {
+        let (member, lenders) = (&self.member, &*port.fabric);
+        member.check_packet(port, packet, count)?;
+        moves::note(exchange.received().0.peer, member.me, 0..count);
+        packet.open_elements(member.info, lenders, |theirs| {
+            exchange.fold(operands, &theirs);
+        });
+        port.recorder.received(packet.head);
+        Ok(())
     }
 
-    fn received<'a>(&'a self, port: &'a Port) -> Received<'a> {
-        Received {
-            port,
-            comm: &self.comm,
-            call: &self.call,
-            number: self.number.get(),
-        }
-    }
-
-    /// The mismatch proved by a packet of another call.
-    fn strange(&self, port: &Port, packet: &Packet) -> Error {
-        self.ask_far(port);
-        let theirs = || format!("another call that sends {}", packet.contents());
-        let against = || self.received(port).against(packet.source(), "", theirs());
-        let compared = self.received(port).differing(false);
-        let found = compared.map_or_else(against, |found| found.mismatch);
-        Error::new(ErrorKind::Mismatch(Arc::new(found)))
-    }
-
-    /// The error for a rank that has ended. One that returned is missed if its calls differ from this rank's; then
-    /// these are the error.
-    fn without(&self, port: &Port, error: Error) -> Error {
-        let returned =
-            matches!(error.kind(), ErrorKind::RankGone { why, .. } if *why == Gone::Returned);
-        if returned {
-            self.ask_far(port);
-        }
-        let compared = returned.then(|| self.received(port).differing(true));
-        match compared.flatten().filter(|found| !found.is_open) {
-            Some(found) => Error::new(ErrorKind::Mismatch(Arc::new(found.mismatch))),
-            None => error,
+    /// Goes on with an exchange that has begun, whose receiver is there or is not.
+    #[inline]
+    fn goes_on(&self, port: &Port, there: bool) {
+        if let (false, Some(to)) = (there, self.awaited.get()) {
+            let gone = self.member.without(port, port.fabric.gone(to));
+            self.fail(port, &self.member.first_cause(gone));
+        } else if self.is_due(port) {
+            self.advance(port);
         }
     }
 
@@ -219,20 +204,19 @@ impl Started {
     }
 
     /// Why the call cannot go on, if its next message will never arrive.
+    #[inline]
     fn lost(&self, port: &Port) -> Option<Error> {
-        if let Some(cause) = self.comm.cause.get() {
+        if let Some(cause) = self.member.comm.cause.get() {
             return Some(cause.clone().into());
         }
-        let lost = port.lost(&Needs::One(self.awaited.get()?))?;
+        let awaited = self.awaited.get()?;
+        if port.fabric.is_there(awaited) {
+            return None;
+        }
+        let lost = port.lost(&Needs::One(awaited))?;
         // What it sent before it ended may have arrived since the last look.
         port.inbox().take_in(&*port.fabric);
-        (!self.has_arrived()).then(|| self.without(port, lost))
-    }
-
-    /// Why the communicator was broken before this call failed, if it was: then that is why.
-    fn first_cause(&self, error: Error) -> Error {
-        let cause = self.comm.cause.get();
-        cause.map_or(error, |cause| cause.clone().into())
+        (!self.has_arrived()).then(|| self.member.without(port, lost))
     }
 }
 
@@ -243,7 +227,7 @@ impl StartedCall for Started {
         }
         let awaited = self.awaited.get();
         self.has_arrived()
-            || self.comm.cause.get().is_some()
+            || self.member.comm.cause.get().is_some()
             || awaited.is_some_and(|source| !port.fabric.is_there(source))
     }
 
@@ -255,7 +239,8 @@ impl StartedCall for Started {
             return;
         };
         let unwinding = Unwinding { call: self, port };
-        let went = self.go_on(port, &mut part);
+        let ended = self.end_exchange(port, &mut part);
+        let went = ended.unwrap_or_else(|| self.go_on(port, &mut part));
         mem::forget(unwinding);
         drop(part);
         let result = went.and_then(|complete| match complete {
@@ -264,7 +249,7 @@ impl StartedCall for Started {
         });
         match result {
             Ok(complete) => self.over.set(complete),
-            Err(error) => self.fail(port, &self.first_cause(error)),
+            Err(error) => self.fail(port, &self.member.first_cause(error)),
         }
     }
 
@@ -272,7 +257,7 @@ impl StartedCall for Started {
         if self.over.replace(true) {
             return;
         }
-        port.fabric.break_comm(&self.comm, error, port.me);
+        port.fabric.break_comm(&self.member.comm, error, port.me);
         _ = self.failed.set(Cause::of(error, port.me));
         self.awaited.set(None);
         let part = self.part.borrow();
@@ -290,9 +275,13 @@ impl StartedCall for Started {
     }
 
     fn begin(&self, port: &Port, number: u32, print: u32) {
-        self.number.set(number);
-        self.print.set(print);
+        self.member.number.set(number);
+        self.member.print.set(print);
         self.over.set(false);
+        let exchange = self.steps.exchange();
+        if let Some(there) = exchange.and_then(|exchange| self.begin_exchange(port, exchange)) {
+            return self.goes_on(port, there);
+        }
         let mut part = self.part.borrow_mut();
         (part.next, part.stored) = (self.steps.next(None), None);
         drop(part);
@@ -308,11 +297,11 @@ impl StartedCall for Started {
     }
 
     fn call(&self) -> &Call {
-        &self.call
+        &self.member.call
     }
 
     fn id(&self) -> (&Arc<CommShared>, u32) {
-        (&self.comm, self.number.get())
+        (&self.member.comm, self.member.number.get())
     }
 
     fn awaits(&self) -> Vec<Rank> {
@@ -396,8 +385,8 @@ impl Advance<'_, '_, '_> {
             self.send((at, step), send)?;
         }
         if let Some(recv) = &step.recv {
-            self.call.check_peer(recv.peer)?;
-            let slot = self.call.post(self.port, recv.peer);
+            self.call.member.check_peer(recv.peer)?;
+            let slot = self.call.member.post(self.port, recv.peer);
             self.posted.push(recv, step.combine, slot);
         }
         Ok(())
@@ -406,14 +395,16 @@ impl Advance<'_, '_, '_> {
     /// Sends the message of a step.
     fn send(&mut self, (at, step): (usize, &Step), send: Transfer) -> Result<()> {
         let (call, port) = (self.call, self.port);
-        call.check_peer(send.peer)?;
-        let to = call.world(send.peer);
+        call.member.check_peer(send.peer)?;
+        let to = call.member.world(send.peer);
         let (head, bytes) = (
-            call.head(port.me),
-            send.region.elements().saturating_mul(call.info.size()),
+            call.member.head(port.me),
+            send.region
+                .elements()
+                .saturating_mul(call.member.info.size()),
         );
         let there = if self.stored.take_if(|stored| *stored == at).is_some() {
-            port.send_stored(to, head, (call.info, bytes))
+            port.send_stored(to, head, (call.member.info, bytes))
         } else {
             let comes_back = Port::is_long(bytes) && self.comes_back(at, step);
             self.buffers
@@ -421,7 +412,7 @@ impl Advance<'_, '_, '_> {
         };
         match there {
             true => Ok(()),
-            false => Err(call.without(port, port.fabric.gone(to))),
+            false => Err(call.member.without(port, port.fabric.gone(to))),
         }
     }
 
@@ -436,34 +427,41 @@ impl Advance<'_, '_, '_> {
     fn goes_back(&self, recv: Transfer, combine: Combine, next: usize) -> bool {
         let mut place = None;
         let next = self.call.steps.step(next, &mut place);
-        let mut others = self.posted.iter().map(|posted| posted.recv.region);
+        let mut others = self.posted.rest.iter().map(|posted| posted.recv.region);
         halves::goes_back(recv, combine, next) && !others.any(|other| other.overlaps(&recv.region))
     }
 
     /// Folds the message of the first posted receive, which has arrived.
     fn fold_first(&mut self, next: Option<usize>, folds: &dyn Folds) -> Result<()> {
-        let Some(Posted {
-            recv,
-            combine,
-            slot,
-        }) = self.posted.pop()
-        else {
+        let Some(first) = &self.posted.first else {
             return Ok(());
         };
-        let packet = slot.message();
+        let (into, slot) = ((first.recv, first.combine), first.slot.clone());
+        let folded = self.fold_message(&slot.message(), into, next, folds);
+        self.posted.drop_first();
+        self.port.inbox().recycle(slot);
+        folded
+    }
+
+    #[inline]
+    fn fold_message(
+        &mut self,
+        packet: &Packet,
+        (recv, combine): (Transfer, Combine),
+        next: Option<usize>,
+        folds: &dyn Folds,
+    ) -> Result<()> {
         let count = recv.region.elements();
         let is_stored =
             packet.count() == Some(0) && self.buffers.take_result(self.port, recv.region);
         let sent = if is_stored { 0 } else { count };
-        self.call.check_packet(self.port, &packet, sent)?;
-        moves::note(recv.peer, self.call.me, 0..count);
+        self.call.member.check_packet(self.port, packet, sent)?;
+        moves::note(recv.peer, self.call.member.me, 0..count);
         let folded = match is_stored {
             true => Ok(()),
-            false => self.fold(&packet, (recv, combine), next, folds),
+            false => self.fold(packet, (recv, combine), next, folds),
         };
         self.port.recorder.received(packet.head);
-        drop(packet);
-        self.port.inbox().recycle(slot);
         folded
     }
 

@@ -40,6 +40,7 @@ impl Owned {
         self.folds = Some(Box::new(OwnFolds::<T, _>::new(op)));
     }
 
+    #[inline]
     pub(crate) fn operands(&mut self) -> Operands<'_> {
         let folds = self.folds.as_deref();
         Operands {

@@ -69,13 +69,16 @@ impl Port {
     /// Whether a message of `bytes` bytes to `to` is better lent than copied, and may be. Where the other ranks' cores are
     /// far, they read a copy that was stored past the caches faster than what is in the cache of this one; but nothing
     /// is faster than a result that they store where the message lay.
+    #[inline]
     pub(crate) fn lends_own(&self, to: Rank, bytes: usize, exclusive: bool) -> bool {
+        if !exclusive && bytes < LONG {
+            return false;
+        }
         // Tests lend wherever their ranks are, and however few CPUs there are for them.
         if cfg!(debug_assertions) {
-            return self.can_lend_to(to) && (exclusive || bytes >= LONG);
+            return self.can_lend_to(to);
         }
-        let is_fast = || bytes >= LONG && self.copies.has_near_readers(bytes);
-        self.may_lend_to(to) && (exclusive || is_fast())
+        self.may_lend_to(to) && (exclusive || self.copies.has_near_readers(bytes))
     }
 
     /// Whether a message of `bytes` bytes is long enough to be lent exclusively.
