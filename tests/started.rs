@@ -5,6 +5,8 @@
 mod abandoned;
 mod channels;
 mod common;
+#[path = "started/exchange.rs"]
+mod exchange;
 #[path = "started/failures.rs"]
 mod failures;
 #[path = "started/persistent.rs"]
