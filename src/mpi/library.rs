@@ -16,7 +16,7 @@ use std::mem;
 use std::ptr;
 
 use super::Message;
-use super::abi::{Abi, Status};
+use super::abi::{Abi, PART, Status};
 use super::launcher::Launched;
 use super::loaded::{Loaded, abi_of};
 use super::requests::{Receiving, Sending, Standing};
@@ -25,8 +25,6 @@ unsafe extern "C" {
     fn atexit(function: extern "C" fn()) -> c_int;
 }
 
-/// The longest part in which a message is sent: MPI counts bytes by an `int`.
-const PART: usize = 1 << 30;
 /// The longest text of an error, in any library.
 const ERROR_TEXT: usize = 1 << 13;
 
@@ -280,7 +278,7 @@ impl Library {
     ) -> Result<bool, String> {
         assert!(sending.open.is_empty(), "a message is sent once");
         let (_, length) = sending.contents();
-        for begin in (0..length).step_by(PART) {
+        for begin in (0..length).step_by(self.abi.part_of(length)) {
             self.send_part(sending, begin, (to, tag))?;
         }
         self.has_left(sending)
@@ -296,7 +294,8 @@ impl Library {
     ) -> Result<(), String> {
         let (first, length) = sending.contents();
         let part = length.checked_sub(begin).expect("a part of the message");
-        let (part, byte, mut request) = (part.min(PART) as c_int, self.abi.byte, 0);
+        let part = part.min(self.abi.part_of(length)) as c_int;
+        let (byte, mut request) = (self.abi.byte, 0);
         // SAFETY: the bytes stay where they are until the request is complete, see `Sending`.
         let code = unsafe {
             let (first, to) = (first.add(begin).cast(), to as c_int);
@@ -328,8 +327,9 @@ impl Library {
         assert!(receiving.open.is_empty() && length <= capacity);
         let (abi, from) = (self.abi, from as c_int);
         receiving.written = 0;
-        for begin in (0..length).step_by(PART) {
-            let part = (length - begin).min(PART);
+        let most = self.abi.part_of(length);
+        for begin in (0..length).step_by(most) {
+            let part = (length - begin).min(most);
             let (bytes, mut request) = (part as c_int, 0);
             // SAFETY: there is room for these bytes, which stays where it is and is not touched until the request is
             // complete, see `Receiving`.
