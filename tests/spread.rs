@@ -186,6 +186,11 @@ fn collectives_are_plain_folds_over_processes() {
 }
 
 #[test]
+fn long_vectors_are_reduced_in_order_whoever_folds() {
+    everywhere("long_sums", &[(2, 1), (2, 2), (2, 3), (3, 2)]);
+}
+
+#[test]
 fn every_algorithm_runs_over_processes() {
     everywhere("algorithms", &[(2, 2), (3, 1), (3, 2)]);
 }
@@ -430,6 +435,13 @@ fn a_body_that_is_announced_and_never_comes_is_recalled() {
     };
     spoiled("spoiled", &[(2, 1)], behind_a_short_one);
     spoiled("waits_for_another_body", &[(2, 1)], corrupt::OF_ANOTHER);
+}
+
+#[test]
+fn an_announcement_that_is_spoiled_holds_up_no_process() {
+    for letter in corrupt::announcements() {
+        spoiled("spoiled", &[(2, 1), (3, 1)], letter);
+    }
 }
 
 /// The tool joins the traces of the processes: no message is received before it was sent.

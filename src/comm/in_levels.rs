@@ -4,6 +4,8 @@
 //! ```text
 //! all_reduce, short     near: reduce to the leader ┃ leaders: all_reduce ┃ near: broadcast; two ranks lead in turn
 //!             long      near: reduce_scatter ┃ every column: all_reduce of its block ┃ near: all_gather
+//!                       where the ranks of each process take turns on one CPU, as a short one, and the leader alone folds
+//!                       near and copies
 //! broadcast             near, with the root: broadcast ┃ leaders: broadcast ┃ near, elsewhere: broadcast
 //! barrier               near: barrier ┃ leaders: barrier ┃ near: barrier
 //! ```
@@ -15,7 +17,7 @@
 use super::Comm;
 use super::run_call::CellPath;
 use crate::Rank;
-use crate::collective::Collective;
+use crate::collective::{Algorithm, Collective};
 use crate::engine::kept::{Ask, CallPath, With};
 use crate::engine::spread::OwnParts;
 use crate::error::Result;
@@ -85,7 +87,8 @@ impl Comm {
                 inside.settle();
                 let call = self.in_parts(whole, parts);
                 let ends = (input, output);
-                match call.are_even && size_of_val(ends.1) >= BY_COLUMNS {
+                let by_columns = call.are_even && !self.fabric().settings.in_turns;
+                match by_columns && size_of_val(ends.1) >= BY_COLUMNS {
                     true => call.all_reduce_by_columns(ends, op),
                     false => call.all_reduce_by_leaders(inside.number, ends, op),
                 }
@@ -240,6 +243,7 @@ impl InParts<'_> {
         }
         if is_leader {
             let ask = self.ask(Collective::AllReduce, output.len());
+            let ask = ask.by(self.in_halves(size_of_val(output)));
             self.part(column, ask, (&[], &mut *output), op, over_cells::all_reduce)?;
         }
         self.near_broadcast(leader, output)
@@ -276,6 +280,14 @@ impl InParts<'_> {
             true => 1 - number as usize % 2,
             false => 0,
         }
+    }
+
+    /// The algorithm of two leaders for a vector of so many bytes, if it is not what two processes of one rank would take.
+    /// Messages are copied where ranks take turns, and half a vector is copied and folded less.
+    fn in_halves(&self, bytes: usize) -> Option<Algorithm> {
+        let column = &self.parts.column;
+        let is_long = column.fabric().settings.in_turns && bytes >= BY_COLUMNS;
+        (is_long && column.size() == 2).then_some(Algorithm::Halving)
     }
 
     fn all_reduce_by_columns<T: Element, O: Operator<T>>(

@@ -216,12 +216,17 @@ impl Comm {
             return Err(self.refusal(&described, refused));
         }
         let algorithm = choose(&shape);
+        // Where the ranks of each process take turns, those that have nothing to do spare a turn.
+        let is_part = with
+            .whole()
+            .is_some_and(|(whole, _)| whole == Collective::AllReduce);
+        let is_by_root = is_part && self.fabric().settings.in_turns;
         match Plan::new(algorithm, shape, self.rank()).map(Plan::for_later) {
             Err(refused) => Err(self.refusal(&described, refused)),
             Ok(plan) => Ok(self.core.kept.put(Kept {
                 ask,
                 with,
-                plan,
+                plan: plan.by_root(is_by_root),
                 described,
             })),
         }

@@ -219,6 +219,8 @@ impl Kept {
 pub(crate) struct Plan {
     pub shape: Shape,
     pub path: CallPath,
+    /// Whether the root of a reduce or a broadcast accesses the vectors of all, and the others none.
+    pub is_by_root: bool,
     /// This rank's messages in the schedules, by shares and by whole vectors, if the ranks access each other's vectors;
     /// computed when they first do.
     pub messages: [OnceCell<Messages>; 2],
@@ -262,6 +264,11 @@ impl Plan {
         Plan::by_steps(algorithm, shape, me).map(Plan::for_later)
     }
 
+    /// The same plan, in which the root does all work of the others, if `is_by_root`.
+    pub(crate) fn by_root(self, is_by_root: bool) -> Plan {
+        Plan { is_by_root, ..self }
+    }
+
     /// The same plan for a call that may be made again: its steps are looked up then.
     pub(crate) fn for_later(self) -> Plan {
         Plan {
@@ -274,6 +281,7 @@ impl Plan {
         Plan {
             shape,
             path,
+            is_by_root: false,
             messages: [OnceCell::new(), OnceCell::new()],
             steps: None,
         }

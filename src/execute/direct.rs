@@ -28,8 +28,10 @@ use crate::transport::memory::shared_vectors::SharedVectors;
 use crate::unwind;
 
 /// The accesses of ranks to each other's memory in a call.
-fn job(call: &Call) -> Job {
+fn job(plan: &Plan) -> Job {
+    let call = &plan.shape;
     match call.collective {
+        Collective::Reduce | Collective::Broadcast if plan.is_by_root => Job::By(call.root),
         Collective::AllReduce | Collective::Reduce | Collective::Broadcast => Job::Shares,
         Collective::Scan | Collective::ExclusiveScan => Job::Shares,
         Collective::Gather => Job::Collect(call.root),
@@ -128,7 +130,7 @@ impl InCall<'_> {
             epoch,
             me,
             print: self.print,
-            job: job(shape),
+            job: job(plan),
             whole: me == 0 && epoch.is_far() && folds_whole(shape, folds),
             lists: &self.comm.core.lists,
             copies: &self.comm.core.port.copies,

@@ -111,6 +111,8 @@ impl fmt::Display for Unfinished {
 pub(crate) struct Settings {
     /// Number of CPUs that the ranks share; 0 if not known yet.
     pub cpus: usize,
+    /// Whether the ranks of every process take turns on one CPU. The same in all processes.
+    pub in_turns: bool,
     /// Number of ranks for which the CPU quota lasts if they all run without interruption.
     pub covered: usize,
     /// The watchdog's limit for one wait.

@@ -19,6 +19,8 @@ pub(super) struct Share {
     pub room: Option<usize>,
     /// The ranks and the CPUs of all processes among which no CPU belongs to one of them alone: then no rank is pinned.
     pub crowd: Option<(usize, usize)>,
+    /// Whether the ranks of every process take turns on one CPU, whatever quotas there are: all processes agree on that.
+    pub in_turns: bool,
 }
 
 impl Share {
@@ -28,6 +30,7 @@ impl Share {
             cpus,
             room: None,
             crowd: None,
+            in_turns: false,
         }
     }
 
@@ -70,7 +73,20 @@ impl Share {
             room: Some(usable * mine.ranks / ranks),
             crowd: (!is_own).then_some((ranks, all.len())),
             cpus: Cpus { mask, ..cpus },
+            in_turns: false,
         }
+    }
+
+    /// The same share, which also says whether the ranks of every process take turns on one CPU.
+    #[cfg(feature = "mpi")]
+    pub(super) fn among(self, processes: &[OnNode]) -> Share {
+        let is_one = |(process, one): (usize, &OnNode)| {
+            let (mask, quota) = (one.cpus.clone(), None);
+            let share = Share::of(processes, process, Cpus { mask, quota });
+            one.ranks > 1 && share.room.unwrap_or(share.cpus.mask.len()) <= 1
+        };
+        let in_turns = processes.iter().enumerate().all(is_one);
+        Share { in_turns, ..self }
     }
 }
 
@@ -128,5 +144,28 @@ mod tests {
             quota: None,
         };
         assert_eq!(Share::of(&elsewhere, 0, cpus.clone()), Share::whole(cpus));
+    }
+
+    #[test]
+    fn ranks_take_turns_where_each_process_has_several_and_one_cpu() {
+        let in_turns = |processes: &[(usize, &[usize])]| {
+            let all: Vec<_> = processes
+                .iter()
+                .map(|(ranks, cpus)| OnNode {
+                    machine: 7,
+                    ranks: *ranks,
+                    cpus: cpus.to_vec(),
+                })
+                .collect();
+            let mask = all[0].cpus.clone();
+            let share = Share::of(&all, 0, Cpus { mask, quota: None });
+            share.among(&all).in_turns
+        };
+        let two: &[usize] = &[0, 1];
+        assert!(in_turns(&[(2, two), (2, two)]));
+        assert!(in_turns(&[(2, &[0]), (3, &[1])]));
+        assert!(!in_turns(&[(2, &[0]), (2, &[1, 2])]), "one has two");
+        assert!(!in_turns(&[(1, two), (1, two)]), "they have one rank");
+        assert!(!in_turns(&[(2, &[0, 1, 2, 3]), (2, &[0, 1, 2, 3])]));
     }
 }

@@ -92,7 +92,10 @@ impl Setup {
         let spots = spots(world, &placed.placement, caller, cpus.0);
         let near = placed.near.clone();
         Ok(Setup {
-            settings: settings(world, cpus, near, spots, means),
+            settings: Settings {
+                in_turns: share.in_turns,
+                ..settings(world, cpus, near, spots, means)
+            },
             placement: placed.placement.clone(),
             cpus: placed.cpus.clone(),
             room: of_share(placed.whole),
@@ -224,6 +227,7 @@ fn settings(
 ) -> Settings {
     Settings {
         cpus,
+        in_turns: false,
         covered,
         timeout: world.timeout,
         check: world.check,

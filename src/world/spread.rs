@@ -127,7 +127,7 @@ fn open(world: &World, launched: &Launched, refusal: Option<&Refused>) -> Result
         cpus: hello.cpus.clone(),
     };
     let processes: Vec<OnNode> = all.iter().map(on_node).collect();
-    let share = Share::of(&processes, far.process().0, cpus);
+    let share = Share::of(&processes, far.process().0, cpus).among(&processes);
     Ok(Joined { far, share })
 }
 

@@ -69,6 +69,23 @@ pub const OF_ANOTHER: Spoiled = Spoiled {
     ..LONG_MAIL
 };
 
+/// Letters of which the last word is spoiled, which says that a body is announced and how long it is: a short one, which
+/// announces none, and the next one of this length, which does where the processes do not share their CPUs.
+pub fn announcements() -> Vec<Spoiled> {
+    let announced = |length| i64::MIN | length;
+    let both = [1 << 62, announced(0)].into_iter();
+    let both = both.flat_map(|word| [(0, word), (1, word)]);
+    // What they say arrives never, or is shorter or longer: the former takes a while.
+    let long = [(0, announced(1 << 16)), (1, announced(1 << 20))];
+    let letter = |(nth, value)| Spoiled {
+        nth,
+        at: 56,
+        value,
+        ..OF_ANOTHER
+    };
+    both.chain(long).map(letter).collect()
+}
+
 /// The kind of the spoiled letter, in a process of the launch.
 pub const KIND: &str = "CORRUPT_KIND";
 

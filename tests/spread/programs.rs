@@ -35,6 +35,7 @@ pub const PROGRAMS: &[Program] = &[
     ("leaders_that_fail", leaders::leaders_that_fail),
     ("lengths_across_a_bound", leaders::lengths_across_a_bound),
     ("leaders_by_number", leaders::leaders_by_number),
+    ("long_sums", leaders::long_sums),
     ("shares", shares),
     ("random_right", random_programs::right),
     ("random_wrong", random_programs::wrong),

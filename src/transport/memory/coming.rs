@@ -11,6 +11,8 @@ pub(crate) enum Job {
     /// Each rank accesses its own share of all vectors, which have the same length; or each of two that has an output
     /// reads both inputs and writes to it, if rank 0 [says so](Coming::whole).
     Shares,
+    /// This rank alone accesses all vectors, which have the same length.
+    By(Rank),
     /// Each rank writes to its own output, and reads from the inputs.
     Own,
     /// Each rank writes its input to its place in the output of this rank.
@@ -18,11 +20,12 @@ pub(crate) enum Job {
 }
 
 impl Job {
-    /// A number that no other job has: ranks are smaller than the two constants.
+    /// A number that no other job has, as there are fewer than 2^31 - 1 ranks.
     pub(super) fn word(self) -> u32 {
         match self {
             Job::Shares => u32::MAX,
             Job::Own => u32::MAX - 1,
+            Job::By(rank) => u32::MAX - 2 - rank as u32,
             Job::Collect(root) => root as u32,
         }
     }

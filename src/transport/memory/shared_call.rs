@@ -19,7 +19,7 @@
 //!   inside the call.
 //! - *No pointer is kept.* [`SharedVectors`] are lent to `work` for a lifetime that it cannot name.
 //! - *An input is not written*: a vector that is read and written is brought in place, and only where each rank accesses
-//!   its share; every other output is a unique borrow that overlaps no input. Several ranks may bring the same input.
+//!   its share, or one rank accesses all; every other output is a unique borrow that overlaps no input. Several ranks may bring the same input.
 //! - *Order*: what a rank wrote before it arrived is visible to every rank that saw it here; what it wrote between *go*
 //!   and *out*, to every rank that saw it out. Both are release and acquire on words of the epoch.
 //!
@@ -76,8 +76,8 @@ impl Coming<'_> {
     /// What this rank publishes: the vectors of which it holds the borrows, by [`meet`].
     fn brought(&self, brings: Brings<'_>) -> Brought {
         let in_place = matches!(brings, Brings::InPlace(_));
-        let shares = self.job == Job::Shares;
-        assert!(!in_place || shares, "an input that is written");
+        let in_shares = matches!(self.job, Job::Shares | Job::By(_));
+        assert!(!in_place || in_shares, "an input that is written");
         let info = brings.info();
         let (input, output) = brings.pointers();
         Brought {

@@ -8,7 +8,7 @@
 //! vectors are folded, the [loops](Folds::raw_right) make some: over the other rank's input, which is only read, and over
 //! this rank's output, which no other rank accesses.
 //!
-//! - *No two ranks write one element, and no rank reads what another writes.* There are three jobs; all ranks have the
+//! - *No two ranks write one element, and no rank reads what another writes.* There are four jobs; all ranks have the
 //!   same one, otherwise nothing is accessed. Each job is safe whatever the ranks do inside it: they need not be in the
 //!   same collective or have the same root or operator, should two fingerprints ever be equal by chance:
 //!   - [shares](Job::Shares): of every vector, read or written, a rank accesses its own share. Shares are cut by the
@@ -16,12 +16,14 @@
 //!     from the same words. Or, if rank 0 says so, each of two ranks reads both inputs *whole* and writes its own output:
 //!     either no output is an input, or one rank has no output and reads nothing. Both ranks conclude it from the same
 //!     words ([`is_whole`]), and what is done in shares is refused then;
+//!   - [by one](Job::By): a rank accesses every vector, and the others none;
 //!   - [own](Job::Own): a rank writes to its own output and reads inputs, which are never written: they are shared
 //!     borrows for the duration of the call;
 //!   - [collect](Job::Collect): a rank reads its own input, and writes to the root's output from where the inputs of
 //!     the ranks below end to where its own ends, which follows from lengths that all ranks have seen.
 //! - *No input is an output*, except a rank's own in place: an output is a unique borrow, and a vector that is read and
-//!   written exists only where each rank accesses its share, or no other rank accesses it. Vectors without bytes may have any address.
+//!   written exists only where each rank accesses its share, or one rank all of it. Vectors without bytes may have any
+//!   address.
 //! - *No index is out of bounds.* Shares end at the length that every vector was found to have; other accesses are
 //!   compared with the lengths that came with the pointers.
 //! - *Operators* are the user's code: they may panic, or be slow. They get elements by value, and the kernels read and
@@ -140,11 +142,16 @@ impl<'a> SharedVectors<'a> {
         })
     }
 
-    /// This rank's share of the common length of all vectors. Only in [`Job::Shares`], and not of whole vectors.
+    /// This rank's share of the common length of all vectors: all of it, or nothing, in [`Job::By`]. Only there and in
+    /// [`Job::Shares`], and not of whole vectors.
     fn share(&self) -> Range<usize> {
-        let may = self.coming.job == Job::Shares && !self.whole;
-        assert!(may, "who may touch what");
+        assert!(!self.whole, "who may touch what");
         let (n, written) = in_common(self.coming.epoch);
+        match self.coming.job {
+            Job::Shares => {}
+            Job::By(rank) => return 0..if rank == self.coming.me { n } else { 0 },
+            Job::Own | Job::Collect(_) => panic!("who may touch what"),
+        }
         let size = self.info.size();
         let lead = written.map_or(0, |start| kernels::lead_of(start.cast_const(), size));
         let line = (CACHE_LINE / size.max(1)).max(1);
