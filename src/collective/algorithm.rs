@@ -77,7 +77,7 @@ pub enum Algorithm {
     /// Over shared memory: every rank reads the parts that it needs of other ranks' vectors in place, and folds its
     /// block for all. Each message of its schedule is such a read, or a store into the vector of another rank. Two
     /// ranks whose cores are far apart may fold whole vectors, each for itself, as in [`Exchange`]; in a reduce, the
-    /// root.
+    /// root, in a scan, rank 1.
     Direct,
     /// Dissemination on a circle.
     Dissemination,

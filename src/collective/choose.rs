@@ -124,8 +124,8 @@ impl Choice {
         pick_started(call, Elements::of::<T>()).algorithm
     }
 
-    /// The choice for a call that may send elements of type `T` in place of others that are far shorter: where it can, it
-    /// reads those in place instead. Tuning tables were measured with elements that are sent as they are.
+    /// The choice for a call that may send elements of type `T` in place of others that are far shorter: where it can, but
+    /// in scans, it reads those in place instead. Tuning tables were measured with elements that are sent as they are.
     pub(crate) fn of_few_messages<T>(call: &Call) -> Algorithm {
         let elements = Elements::of::<T>();
         if call.transport == Transport::Channels {

@@ -1,24 +1,12 @@
 //! The reads of collectives over shared memory, where every rank folds its block of all vectors: [`DirectReduceScatter`];
-//! and then stores it where it is needed: [`Spread`]. Those of two ranks that
-//! fold whole vectors are [of another algorithm](of_whole_vectors).
+//! and then stores it where it is needed: [`Spread`].
 
 use std::ops::Range;
 
 use super::in_order::Fold;
-use super::{Algorithm, Collective};
 use crate::Rank;
 use crate::schedule::{Buffer, Keep, Lengths, Region, Schedule, Step, Transfer, least_after};
 use crate::span::Blocks;
-use crate::topology::TreeName;
-
-/// The algorithm whose messages are the reads of two ranks, far from each other, that fold whole vectors.
-pub(crate) fn of_whole_vectors(collective: Collective) -> Algorithm {
-    match collective {
-        Collective::Reduce => Algorithm::tree(TreeName::BINOMIAL),
-        Collective::Scan => Algorithm::Doubling,
-        _ => Algorithm::Exchange,
-    }
-}
 
 /// Reduce-scatter directly between all ranks, folded in rank order from the left: in step `s`, ranks `p` and `s - p`
 /// exchange their blocks. A rank so receives from all ranks in ascending order, and folds its own elements in its turn.

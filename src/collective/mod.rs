@@ -80,7 +80,6 @@ pub(crate) use cells::all_reduce_at;
 pub(crate) use choose::CELL_BYTES;
 pub use choose::Choice;
 pub use direct::DirectReduceScatter;
-pub(crate) use direct::of_whole_vectors;
 pub use exchange::{
     Bisection, Halving, Homing, Rest, far_halving_to_blocks, halving_all_reduce,
     halving_reduce_scatter, halving_to_blocks, hybrid_all_reduce, simple_exchange,

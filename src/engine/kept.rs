@@ -221,9 +221,8 @@ pub(crate) struct Plan {
     pub path: CallPath,
     /// Whether the root of a reduce or a broadcast accesses the vectors of all, and the others none.
     pub is_by_root: bool,
-    /// This rank's messages in the schedules, by shares and by whole vectors, if the ranks access each other's vectors;
-    /// computed when they first do.
-    pub messages: [OnceCell<Messages>; 2],
+    /// This rank's messages in the schedule, if the ranks access each other's vectors; computed when they first do.
+    pub messages: OnceCell<Messages>,
     /// The steps of a call by steps.
     pub steps: Option<Steps>,
 }
@@ -282,7 +281,7 @@ impl Plan {
             shape,
             path,
             is_by_root: false,
-            messages: [OnceCell::new(), OnceCell::new()],
+            messages: OnceCell::new(),
             steps: None,
         }
     }

@@ -1,7 +1,7 @@
-//! The messages of a rank in the schedules of a call that runs over shared vectors, for traces and counts.
+//! The messages of a rank in the schedule of a call that runs over shared vectors, for traces and counts.
 
 use crate::Rank;
-use crate::collective::{Algorithm, Call, of_whole_vectors};
+use crate::collective::{Algorithm, Call};
 use crate::schedule::Step;
 
 /// The messages that a rank would exchange in the schedule that is proved.
@@ -19,10 +19,10 @@ pub(crate) struct Sent {
 }
 
 impl Messages {
-    /// Those of `rank`, by shares or by whole vectors.
-    pub(crate) fn new(call: &Call, rank: Rank, whole: bool) -> Messages {
-        let algorithm = match whole {
-            true => of_whole_vectors(call.collective),
+    /// Those of `rank`. Where the root accesses the vectors of all, they are those of cells, which it reads, or writes for all.
+    pub(crate) fn new(call: &Call, rank: Rank, by_root: bool) -> Messages {
+        let algorithm = match by_root {
+            true => Algorithm::Cells,
             false => Algorithm::Direct,
         };
         let schedule = algorithm.schedule(call);

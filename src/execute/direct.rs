@@ -11,8 +11,6 @@
 //! when it may be accessed. Operands are folded one after another in rank order, and each element is folded by one
 //! rank; but two ranks that are far apart may fold whole vectors, each for itself.
 
-use std::cell::Cell;
-
 use crate::Rank;
 use crate::collective::{Call, Collective};
 use crate::engine::call::{From, InCall};
@@ -131,32 +129,36 @@ impl InCall<'_> {
             me,
             print: self.print,
             job: job(plan),
-            whole: me == 0 && epoch.is_far() && folds_whole(shape, folds),
+            whole: me == 0 && epoch.is_far() && folds_whole(shape, folds) && !self.is_ordered(),
             lists: &self.comm.core.lists,
             copies: &self.comm.core.port.copies,
         };
-        let whole = Cell::new(false);
         let met = meet(
             &coming,
             self,
             brings(shape, me, input, output),
             |rank| lengths(shape, rank),
             |vectors| {
-                whole.set(vectors.are_whole());
-                self.note_all_sent(plan, whole.get(), folds.info().size());
+                self.note_all_sent(plan, folds.info().size());
                 // The operator's own calls would be recorded as this call.
                 self.settle();
                 unwind::operator(|| run(shape, me, vectors, folds));
             },
         )?;
-        self.concluded(met, plan, whole.get())
+        self.concluded(met, plan)
+    }
+
+    /// Whether chance must not decide who sends what to whom: messages are traced, or a scheduler chooses which arrives
+    /// first.
+    fn is_ordered(&self) -> bool {
+        self.comm.fabric().settings.trace || self.comm.core.port.is_controlled()
     }
 
     /// The result of a call over shared memory that this rank has left.
-    fn concluded(&self, met: Met, plan: &Plan, whole: bool) -> Result<()> {
+    fn concluded(&self, met: Met, plan: &Plan) -> Result<()> {
         match met {
             Met::Well => {
-                self.note_all_received(plan, whole);
+                self.note_all_received(plan);
                 Ok(())
             }
             // That rank has reported the cause to all others, or is about to end.
@@ -169,9 +171,10 @@ impl InCall<'_> {
         }
     }
 
-    /// Counts the messages that would be sent, and records them if that is requested.
-    fn note_all_sent(&self, plan: &Plan, whole: bool, element_bytes: usize) {
-        for sent in &self.messages_of(plan, whole).sent {
+    /// Counts the messages that would be sent, and records them if that is requested. Whether whole vectors are folded is a
+    /// matter of timing: they are counted as if shares were.
+    fn note_all_sent(&self, plan: &Plan, element_bytes: usize) {
+        for sent in &self.messages_of(plan).sent {
             let bytes = sent.elements * element_bytes;
             self.note_sending(sent.to, bytes);
             self.note_sent(sent.to);
@@ -179,17 +182,17 @@ impl InCall<'_> {
         }
     }
 
-    fn messages_of<'p>(&self, plan: &'p Plan, whole: bool) -> &'p Messages {
-        let new = || Messages::new(&plan.shape, self.rank(), whole);
-        plan.messages[usize::from(whole)].get_or_init(new)
+    fn messages_of<'p>(&self, plan: &'p Plan) -> &'p Messages {
+        let new = || Messages::new(&plan.shape, self.rank(), plan.is_by_root);
+        plan.messages.get_or_init(new)
     }
 
     /// Records the messages that would be received.
-    fn note_all_received(&self, plan: &Plan, whole: bool) {
+    fn note_all_received(&self, plan: &Plan) {
         if !self.comm.core.port.recorder.writes() {
             return;
         }
-        for &from in &self.messages_of(plan, whole).sources {
+        for &from in &self.messages_of(plan).sources {
             self.note_received(from);
         }
     }

@@ -7,8 +7,8 @@
 //!
 //! - *It stays there.* The vectors are reached only through [`OwnOperands::free`], which first ends all loans, through
 //!   [`OwnOperands::unlent`], while there are none, and in here. If they are dropped before, their memory is left to the loans.
-//! - *It is not written.* Only a local copy and a receive write to the vectors, through [`OwnedBuffers`], each to the
-//!   region that it names; the loans of elements in this region are ended before. (What a fold has moved to the spare
+//! - *It is not written.* Only a local copy and a receive write to the vectors, through [`OwnedBuffers`] or, while nothing
+//!   is lent, [`OwnOperands::unlent`], each to the region that it names; the loans of elements in this region are ended before. (What a fold has moved to the spare
 //!   room comes back in the turn of the call in which it left, and no step of a started call moves anything there.) No
 //!   reference to other elements than those is made meanwhile: [`Operands`] are pointers.
 //! - *Its receiver may write* what is lent [exclusively](OwnedBuffers::send). Then it is not read here either: the other

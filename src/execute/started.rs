@@ -131,10 +131,11 @@ impl Started {
     /// is to go on step by step, as nothing has happened.
     fn begin_exchange(&self, port: &Port, exchange: Exchange) -> Option<bool> {
         let (member, (recv, combine)) = (&self.member, exchange.received());
+        member.check_peer(recv.peer).ok()?;
         let mut operands = self.operands.borrow_mut();
         let operands = operands.unlent()?;
         let (sent, to) = (exchange.sent(&operands)?, member.world(recv.peer));
-        if port.lends_own(to, sent.size(), false) || member.check_peer(recv.peer).is_err() {
+        if port.lends_own(to, sent.size(), false) {
             return None;
         }
         let there = port.send_copy(to, member.head(port.me), sent, CopyTo::Kept);

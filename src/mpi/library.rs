@@ -269,6 +269,11 @@ impl Library {
         Ok(Arrival::Yes)
     }
 
+    /// Whether a message of this length goes as one part.
+    pub(super) fn is_one_part(&self, length: usize) -> bool {
+        length <= self.abi.part_of(length)
+    }
+
     /// Starts to send the bytes of a message that is not on its way. Returns whether they have left already.
     pub(super) fn send(
         &mut self,

@@ -51,9 +51,6 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) const PATIENCE_OF_ANNOUNCED: Duration = Duration::from_secs(10);
 const LONGEST_SPARE: usize = 1 << 24;
 
-/// The longest body that goes into memory of a rank, as one part.
-const ONE_PART: usize = 1 << 30;
-
 /// Whether a message with this number of bytes of contents is one letter.
 pub(super) fn is_short(contents: usize) -> bool {
     contents <= LETTER - LENGTH - HEAD
@@ -347,7 +344,8 @@ impl Traffic {
             Some((None, ticket)) => self.lending.want(from, ticket),
             Some((Some(letter), ticket)) if !is_short((last & !ANNOUNCED) as usize) => {
                 let length = (last & !ANNOUNCED) as usize;
-                let lent = match self.waiting[from].is_empty() && length <= ONE_PART {
+                let in_one = self.library.is_one_part(length);
+                let lent = match self.waiting[from].is_empty() && in_one {
                     true => deliver.room(from, letter.bytes(), length),
                     false => None,
                 };

@@ -8,11 +8,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{LazyLock, Mutex};
 
 use crate::check::{Goal, check, check_pieces, check_with};
-use crate::collective::{Algorithm, Call, Collective, all_reduce_at, of_whole_vectors};
+use crate::collective::{Algorithm, Call, Collective, all_reduce_at};
 use crate::moves::{self, Move};
 use crate::op::{Operator, OperatorKind};
 use crate::schedule::{Buffer, Combine, Region, Schedule};
 use crate::span::{Blocks, Pieces};
+use crate::topology::TreeName;
 use crate::{Comm, Rank, Result, Trace, World};
 
 /// An element: the number of a formula.
@@ -266,13 +267,12 @@ fn is_whole<'a>(call: &Call, mut moves: impl Iterator<Item = &'a Move>) -> bool 
     may_be && call.ranks() == 2 && call.length() > 0 && moves.any(takes_all)
 }
 
-/// The schedule of a traced call by an algorithm, of whole vectors or not.
-fn schedule_of(call: &Call, algorithm: Algorithm, whole: bool) -> Box<dyn Schedule> {
-    match whole {
-        true if algorithm == Algorithm::Direct => {
-            of_whole_vectors(call.collective).schedule(call).unwrap()
-        }
-        _ => algorithm.schedule(call).unwrap(),
+/// The algorithm whose messages are the reads of two ranks that fold whole vectors.
+fn of_whole_vectors(collective: Collective) -> Algorithm {
+    match collective {
+        Collective::Reduce => Algorithm::tree(TreeName::BINOMIAL),
+        Collective::Scan => Algorithm::Doubling,
+        _ => Algorithm::Exchange,
     }
 }
 
@@ -468,7 +468,8 @@ fn traced(trace: &Trace, calls: usize) -> Vec<Vec<Message>> {
     all
 }
 
-/// When messages are traced, rank 0 folds for all, even with more ranks than CPUs.
+/// When messages are traced, rank 0 folds for all, even with more ranks than CPUs, and of two ranks each a share, even if
+/// they are far apart.
 #[test]
 fn what_a_traced_call_executes_and_counts_is_what_was_proved() {
     let near = [2, 3, 5, 8, 13].map(|ranks| (ranks, false));
@@ -479,14 +480,11 @@ fn what_a_traced_call_executes_and_counts_is_what_was_proved() {
             execute_all(comm, &calls)
         });
         let traced = traced(&report.trace().unwrap(), calls.len());
-        let executed = report.into_result().unwrap();
-        let whole = whole(&calls, &executed);
-        let algorithms = compare_all(&calls, executed);
-        let calls = calls.iter().zip(whole);
-        for (((call, whole), algorithm), traced) in calls.zip(algorithms).zip(traced) {
+        let algorithms = compare_all(&calls, report.into_result().unwrap());
+        for ((call, algorithm), traced) in calls.iter().zip(algorithms).zip(traced) {
             // No message stands for an arrival at the gate.
             if algorithm != Algorithm::Gate {
-                let schedule = schedule_of(call, algorithm, whole);
+                let schedule = algorithm.schedule(call).unwrap();
                 assert_eq!(
                     traced,
                     messages_of(call, &*schedule),

@@ -7,8 +7,8 @@ use crate::common::definitions::{check, vector};
 use crate::common::{Compose, Map};
 use crate::support::{Random, guarded};
 
-/// In the message itself, in a cell, in an annex, copied, lent.
-const LENGTHS: [usize; 8] = [1, 2, 5, 18, 60, 500, 9000, 40_000];
+/// In the message itself, in a cell, in an annex, copied, by steps.
+const LENGTHS: [usize; 9] = [1, 2, 5, 18, 60, 500, 3000, 9000, 40_000];
 const SEED: u64 = 0x6578_6368;
 
 /// Starts a few calls, and ends them in any order.

@@ -27,9 +27,9 @@
 //! - *No index is out of bounds.* Shares end at the length that every vector was found to have; other accesses are
 //!   compared with the lengths that came with the pointers.
 //! - *Operators* are the user's code: they may panic, or be slow. They get elements by value, and the kernels read and
-//!   write single elements, so no borrow is open while they run. A rank that panics has failed, and all the others
-//!   learn it when they are out. A rank's lists are in use by one call at a time; a second use would panic. A fold is
-//!   made only with [`Folds`] of the type of the vectors.
+//!   write single elements, so no borrow is open while they run, but the two slices above, which nothing else writes. A
+//!   rank that panics has failed, and all the others learn it when they are out. A rank's lists are in use by one call at
+//!   a time; a second use would panic. A fold is made only with [`Folds`] of the type of the vectors.
 //! - *Types*: elements are `Copy + Send + Sync + 'static`, so any thread may read and write them, and there is nothing
 //!   to drop. Copies take their bytes as they are, including uninitialised ones.
 //! - *Stores past the caches* are ordered by a fence of their own before a rank reports out, also where it unwinds.
@@ -79,11 +79,6 @@ impl<'a> SharedVectors<'a> {
             info,
             whole,
         }
-    }
-
-    /// Whether each rank folds whole vectors for itself, instead of a share for all.
-    pub(crate) fn are_whole(&self) -> bool {
-        self.whole
     }
 
     /// What a rank brought to be read.
@@ -159,7 +154,7 @@ impl<'a> SharedVectors<'a> {
     }
 
     /// Folds this rank's share of all inputs, in rank order from the left, and stores it in all outputs. Or folds both
-    /// inputs whole for its own output, if the vectors [are whole](Self::are_whole).
+    /// inputs whole for its own output, if whole vectors are folded.
     pub(crate) fn fold_share(&self, folds: &dyn Folds) {
         let folds = self.checked(folds);
         if self.whole {
