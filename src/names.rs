@@ -75,6 +75,7 @@ const ALIASES: [(&str, Collective); 4] = [
 ];
 
 impl Collective {
+    /// Whether a rank gets the fold of the vectors of the ranks before it.
     pub(crate) fn is_scan(self) -> bool {
         matches!(self, Collective::Scan | Collective::ExclusiveScan)
     }

@@ -3,7 +3,9 @@
 use super::direct::partner;
 use super::{Call, Collective};
 use crate::Rank;
-use crate::schedule::{Buffer, Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer};
+use crate::schedule::{
+    Buffer, Combine, Lengths, LocalCopy, Region, Schedule, Step, Transfer, least_after,
+};
 use crate::span::Blocks;
 
 /// Scans directly between all ranks. Every rank takes its block of all vectors, in rank order, and folds it from the left;
@@ -138,7 +140,7 @@ impl Schedule for DirectScan {
     }
 
     fn next_active(&self, rank: Rank, after: Option<usize>) -> Option<usize> {
-        let least = crate::schedule::least_after(after)?;
+        let least = least_after(after)?;
         let mut steps = least.max(3 * rank)..3 * (rank + self.ranks());
         steps.find(|&step| !self.step(rank, step).is_idle())
     }

@@ -94,17 +94,20 @@ impl Share {
 mod tests {
     use super::*;
 
+    /// Processes on one machine, each with a number of ranks and the CPUs that it may use.
+    fn on_one_machine(processes: &[(usize, &[usize])]) -> Vec<OnNode> {
+        let process = |(ranks, cpus): &(usize, &[usize])| OnNode {
+            machine: 7,
+            ranks: *ranks,
+            cpus: cpus.to_vec(),
+        };
+        processes.iter().map(process).collect()
+    }
+
     /// The shares of processes on one machine, each with a number of ranks and the CPUs that it may use: the CPUs, the
     /// room, and whether its ranks may be pinned.
     fn shares(processes: &[(usize, &[usize])]) -> Vec<(Vec<usize>, Option<usize>, bool)> {
-        let all: Vec<_> = processes
-            .iter()
-            .map(|(ranks, cpus)| OnNode {
-                machine: 7,
-                ranks: *ranks,
-                cpus: cpus.to_vec(),
-            })
-            .collect();
+        let all = on_one_machine(processes);
         let share = |me: usize| {
             let mask = all[me].cpus.clone();
             let share = Share::of(&all, me, Cpus { mask, quota: None });
@@ -149,14 +152,7 @@ mod tests {
     #[test]
     fn ranks_take_turns_where_each_process_has_several_and_one_cpu() {
         let in_turns = |processes: &[(usize, &[usize])]| {
-            let all: Vec<_> = processes
-                .iter()
-                .map(|(ranks, cpus)| OnNode {
-                    machine: 7,
-                    ranks: *ranks,
-                    cpus: cpus.to_vec(),
-                })
-                .collect();
+            let all = on_one_machine(processes);
             let mask = all[0].cpus.clone();
             let share = Share::of(&all, 0, Cpus { mask, quota: None });
             share.among(&all).in_turns
