@@ -9,6 +9,7 @@ from pathlib import Path
 from statistics import median
 
 import chart
+import goals
 
 SHORT = 32  # bytes
 FAR = 2.0  # a pass is far if its line costs so many times that of the run's nearest
@@ -192,15 +193,30 @@ def text(rows, found, missing, seconds, cpus):
     out += [f"took      {seconds:.0f} s", "", *LEGEND, ""]
     for ranks in sorted({row.ranks for row in rows}):
         out += table(figures, ranks, names, others)
+        out += goals_of(figures, ranks, names)
     return "\n".join(out)
 
 
 def table(figures, ranks, names, others):
     head = ["op", "size", "ours", "min", "p99", "best MPI", "", "/ best MPI", "best OpenMP", "", "/ OpenMP", "floor", "/ floor", "line, ns", "others"]
     lines = [row_of(figures, point, names, others) for point in figures.rows if point[0] == ranks]
-    widths = [max(len(line[at]) for line in [head, *lines]) for at in range(len(head))]
-    show = lambda line: "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip()
-    return [f"{ranks} ranks", show(head), *map(show, lines), ""]
+    return [f"{ranks} ranks", *in_columns([head, *lines]), ""]
+
+
+def in_columns(lines):
+    widths = [max(map(len, column)) for column in zip(*lines)]
+    return ["  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines]
+
+
+def goals_of(figures, ranks, names):
+    """The points that miss their goals."""
+    points = [point for point in figures.rows if point[0] == ranks and goals.count(figures, point, names)]
+    missed = {point: [[point[1], bytes_of(point[2]), *cells] for cells in goals.missed(figures, point, names)] for point in points}
+    if not points:
+        return []
+    told = f"{sum(not lines for lines in missed.values())} of {len(points)} points that have a goal are within it wherever the lines were"
+    rows = [line for lines in missed.values() for line in lines]
+    return [told, *(in_columns([goals.HEAD, *rows]) if rows else []), ""]
 
 
 def row_of(figures, point, names, others):
