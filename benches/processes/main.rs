@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! all_reduce 2 x 2   launch of 2 processes of 2 ranks ┃ launch of 4 processes of plain MPI ┃ …     in turn
+//! … by hand          likewise, beside 2 processes of 2 threads that do only what has to be done
 //! all_reduce 2 x 1   in each of 2 processes: ours ┃ MPI_Allreduce ┃ …                             in turn
 //! send 2 x 1         likewise: send and recv_into ┃ MPI_Send and MPI_Recv, one way
 //! ```
@@ -12,6 +13,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod hand;
 mod plain;
 mod worker;
 
@@ -52,6 +54,8 @@ const TEST: &str = "PROCESSES_BENCH_TEST";
 pub enum Job {
     /// MPI alone, one process for each rank.
     Plain,
+    /// Two threads in each process by hand.
+    Hand,
     /// Of so many ranks in each process.
     Ours(usize),
     /// Both, of one rank in each process.
@@ -92,7 +96,7 @@ const LAUNCHERS: [Launcher; 3] = [
 /// The greatest ratios of ours to plain MPI: four ranks, two ranks, messages, for vectors of so many bytes.
 fn bounds(name: &str, bytes: usize) -> f64 {
     match (name, bytes) {
-        ("all_reduce 2 x 2", _) => 0.5,
+        ("all_reduce 2 x 2" | "2 x 2 by hand", _) => 0.5,
         ("all_reduce 2 x 1", 65536..) => 1.1,
         ("send 2 x 1", 65536..) => 1.3,
         _ => 1.5,
@@ -106,6 +110,7 @@ fn main() {
     let test = env::var_os(TEST).is_some();
     match env::var(JOB).as_deref() {
         Ok("plain") => return worker::run(Job::Plain, test),
+        Ok("hand") => return worker::run(Job::Hand, test),
         Ok("ours") => return worker::run(Job::Ours(2), test),
         Ok("beside") => return worker::run(Job::Beside, test),
         _ => {}
@@ -130,11 +135,13 @@ fn compare(launcher: &Launcher, test: bool, rounds: usize) {
     let mut four = Figures::new();
     for _ in 0..if test { 1 } else { rounds } {
         launcher.launch(Job::Ours(2), test, &mut four);
+        launcher.launch(Job::Hand, test, &mut four);
         if !launcher.launch(Job::Plain, test, &mut four) {
             break;
         }
     }
     show("all_reduce 2 x 2", &four, ["ours", "plain"]);
+    show("2 x 2 by hand", &four, ["hand", "plain"]);
     let mut two = Figures::new();
     launcher.launch(Job::Beside, test, &mut two);
     show("all_reduce 2 x 1", &two, ["ours", "plain"]);
@@ -174,6 +181,7 @@ impl Launcher {
     fn launch(&self, job: Job, test: bool, figures: &mut Figures) -> bool {
         let (name, processes, command) = match job {
             Job::Plain => ("plain", "4", self.crowded),
+            Job::Hand => ("hand", "2", self.command),
             Job::Ours(_) => ("ours", "2", self.command),
             Job::Beside => ("beside", "2", self.command),
         };

@@ -1,7 +1,8 @@
 //! The plain side: the calls of a program in C, of the same library, which is found when the program runs.
 //!
 //! Where ranks of a spread world call this too, rankfold has initialized MPI, each process has one rank, and this rank
-//! makes all calls: MPI is never in two threads at once.
+//! makes all calls; of two threads [by hand](super::hand), one calls it while the other waits: MPI is never in two threads
+//! at once.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::mem;
@@ -20,7 +21,9 @@ type Allreduce =
 type Send = unsafe extern "C" fn(*const c_void, c_int, usize, c_int, c_int, usize) -> c_int;
 type Recv =
     unsafe extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, usize, *mut c_void) -> c_int;
-type Init = unsafe extern "C" fn(*mut c_int, *mut c_void) -> c_int;
+type Init = unsafe extern "C" fn(*mut c_int, *mut c_void, c_int, *mut c_int) -> c_int;
+/// `MPI_THREAD_SERIALIZED` of both libraries.
+const SERIALIZED: c_int = 2;
 type Number = unsafe extern "C" fn(usize, *mut c_int) -> c_int;
 
 /// The functions and handles that the benchmark needs.
@@ -35,6 +38,10 @@ pub struct Mpi {
     max: usize,
     ignore: *mut c_void,
 }
+
+// SAFETY: functions and handles, which are the same in all threads. Those who share this call it one at a time, which MPI
+// asks for where it is initialized as here.
+unsafe impl Sync for Mpi {}
 
 impl Mpi {
     /// Opens the library of the launcher.
@@ -72,11 +79,14 @@ impl Mpi {
 
     /// Initializes MPI; for processes in which rankfold does not.
     pub fn init(&self) {
-        let init = symbol(self.library, "MPI_Init");
+        let init = symbol(self.library, "MPI_Init_thread");
+        let mut level = 0;
         // SAFETY: MPI accepts null for the arguments of the program.
         unsafe {
-            mem::transmute::<*mut c_void, Init>(init)(ptr::null_mut(), ptr::null_mut());
+            let init = mem::transmute::<*mut c_void, Init>(init);
+            init(ptr::null_mut(), ptr::null_mut(), SERIALIZED, &mut level);
         }
+        assert!(level >= SERIALIZED, "threads may call MPI in turn");
     }
 
     /// This process, and how many there are.

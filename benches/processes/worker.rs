@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rankfold::{Comm, Result, Spread, World, op};
 
 use super::plain::Mpi;
-use super::{Job, sizes};
+use super::{Job, hand, sizes};
 
 /// How long one turn of a figure takes at least, and the number of turns of figures that are taken beside each other.
 const TURN: f64 = 4e6;
@@ -15,6 +15,7 @@ pub fn run(job: Job, test: bool) {
     let turn = if test { 1.0 } else { TURN };
     match job {
         Job::Plain => plain(turn),
+        Job::Hand => hand::run(turn),
         Job::Ours(ranks) => ours(ranks, turn),
         Job::Beside => beside(turn, if test { 1 } else { TURNS }),
     }
@@ -22,7 +23,7 @@ pub fn run(job: Job, test: bool) {
 
 /// Repeats `call` so often that it takes a turn; returns the nanoseconds of one. `most` is the greatest number of all
 /// ranks.
-fn timed(
+pub fn timed(
     turn: f64,
     most: &dyn Fn(f64) -> Result<f64>,
     mut call: impl FnMut(u64) -> Result<()>,
@@ -46,12 +47,12 @@ fn length(bytes: usize) -> usize {
     bytes / size_of::<f64>()
 }
 
-fn print(name: &str, bytes: usize, ns: f64) {
+pub fn print(name: &str, bytes: usize, ns: f64) {
     println!("figure {name} {bytes} {ns}");
 }
 
 /// The numbers of a rank, and the sums of those of `size` ranks.
-fn vectors(me: usize, size: usize, bytes: usize) -> (Vec<f64>, f64) {
+pub fn vectors(me: usize, size: usize, bytes: usize) -> (Vec<f64>, f64) {
     let sum = (0..size).map(|rank| rank as f64 + 0.5).sum();
     (vec![me as f64 + 0.5; length(bytes)], sum)
 }
