@@ -14,11 +14,14 @@
 //! part is a call of its own [part](crate::transport::processes::Parts) of the communicator, named as the whole call; one
 //! that fails breaks its part, and so does the whole call with all parts.
 
+use std::rc::Rc;
+
 use super::Comm;
 use super::run_call::CellPath;
 use crate::Rank;
 use crate::collective::{Algorithm, Collective};
-use crate::engine::kept::{Ask, CallPath, With};
+use crate::engine::at_cells::AtCellPort;
+use crate::engine::kept::{Ask, CallPath, Kept, With};
 use crate::engine::spread::OwnParts;
 use crate::error::Result;
 use crate::execute::over_cells;
@@ -188,6 +191,23 @@ impl InParts<'_> {
         }
     }
 
+    /// The description of the call of a part.
+    #[inline]
+    fn kept<T: Element>(
+        &self,
+        comm: &Comm,
+        ask: Ask,
+        op: OperatorKind,
+        lengths: (usize, usize),
+    ) -> Result<Rc<Kept>> {
+        let with = With::new::<T>(comm, op, lengths);
+        let with = with.part_of(self.whole.collective, self.whole.root);
+        match comm.core.kept.find_part(&ask, &with) {
+            Some(kept) => Ok(kept),
+            None => comm.keep(ask, with),
+        }
+    }
+
     /// Runs the call of a part; one of a single rank has nothing to do.
     fn part<T: Element, O: Operator<T>>(
         &self,
@@ -197,12 +217,7 @@ impl InParts<'_> {
         op: &O,
         cells: impl CellPath<T, O>,
     ) -> Result<()> {
-        let with = With::new::<T>(comm, op.kind(), (input.len(), output.len()));
-        let with = with.part_of(self.whole.collective, self.whole.root);
-        let kept = match comm.core.kept.find_part(&ask, &with) {
-            Some(kept) => kept,
-            None => comm.keep(ask, with)?,
-        };
+        let kept = self.kept::<T>(comm, ask, op.kind(), (input.len(), output.len()))?;
         comm.inside(&kept.described, |inside| {
             // As of a reduce at its root: only vectors that are read in place are separate.
             let mut input = input;
@@ -233,36 +248,83 @@ impl InParts<'_> {
         (input, output): (&[T], &mut [T]),
         op: &O,
     ) -> Result<()> {
-        let OwnParts { near, column } = self.parts;
+        let near = &self.parts.near;
         let leader = self.leader(number, size_of_val(output));
-        let is_leader = near.rank() == leader;
-        match near.size() {
-            1 if self.whole.from_input => output.copy_from_slice(input),
-            1 => {}
-            _ => self.near_reduce(leader, (input, &mut *output), op)?,
+        if near.size() == 1 {
+            if self.whole.from_input {
+                output.copy_from_slice(input);
+            }
+            return self.exchange(output, op);
         }
-        if is_leader {
-            let ask = self.ask(Collective::AllReduce, output.len());
-            let ask = ask.by(self.in_halves(size_of_val(output)));
-            self.part(column, ask, (&[], &mut *output), op, over_cells::all_reduce)?;
+        let (ask, lengths) = self.to_leader(leader, output.len());
+        let kept = self.kept::<T>(near, ask, op.kind(), lengths)?;
+        match kept.plan.path {
+            CallPath::Cells => self.all_reduce_in_one_meeting(&kept, (input, output), op),
+            _ => self.all_reduce_in_two_meetings(leader, (input, output), op),
+        }
+    }
+
+    /// The ranks of this process meet once: the leader exchanges with other processes meanwhile.
+    fn all_reduce_in_one_meeting<T: Element, O: Operator<T>>(
+        &self,
+        kept: &Kept,
+        (input, output): (&[T], &mut [T]),
+        op: &O,
+    ) -> Result<()> {
+        let input = self.whole.from_input.then_some(input);
+        self.parts.near.inside(&kept.described, |inside| {
+            over_cells(&mut AtCellPort::new(inside), &kept.plan.shape, |table| {
+                let exchange = |sum: &mut [T]| self.exchange(sum, op);
+                over_cells::all_reduce_at_root(table, input, output, op, exchange)
+            })
+        })
+    }
+
+    /// They meet before and after it.
+    fn all_reduce_in_two_meetings<T: Element, O: Operator<T>>(
+        &self,
+        leader: Rank,
+        (input, output): (&[T], &mut [T]),
+        op: &O,
+    ) -> Result<()> {
+        self.near_reduce(leader, (input, &mut *output), op)?;
+        if self.parts.near.rank() == leader {
+            self.exchange(output, op)?;
         }
         self.near_broadcast(leader, output)
     }
 
-    /// Reduces the vectors of the ranks of this process into the output of one of them.
+    /// All-reduces the vectors of the leaders of all processes.
+    fn exchange<T: Element, O: Operator<T>>(&self, sum: &mut [T], op: &O) -> Result<()> {
+        let ask = self.ask(Collective::AllReduce, sum.len());
+        let ask = ask.by(self.in_halves(size_of_val(sum)));
+        let ends: (&[T], &mut [T]) = (&[], sum);
+        self.part(&self.parts.column, ask, ends, op, over_cells::all_reduce)
+    }
+
+    /// The reduce of the vectors of the ranks of this process into the output of one of them, and the lengths of its
+    /// input and output at this rank.
+    fn to_leader(&self, leader: Rank, length: usize) -> (Ask, (usize, usize)) {
+        let is_leader = self.parts.near.rank() == leader;
+        let from_input = self.whole.from_input && is_leader;
+        let ask = self.ask(Collective::Reduce, length).to_root(leader);
+        let lengths = match (is_leader, from_input) {
+            (true, true) => (length, length),
+            (true, false) => (0, length),
+            (false, _) => (length, 0),
+        };
+        (Ask { from_input, ..ask }, lengths)
+    }
+
     fn near_reduce<T: Element, O: Operator<T>>(
         &self,
-        root: Rank,
+        leader: Rank,
         (input, output): (&[T], &mut [T]),
         op: &O,
     ) -> Result<()> {
         let near = &self.parts.near;
-        let (is_root, from_input) = (near.rank() == root, self.whole.from_input);
-        let ask = Ask {
-            from_input: from_input && is_root,
-            ..self.ask(Collective::Reduce, output.len()).to_root(root)
-        };
-        let ends: (&[T], &mut [T]) = match (is_root, from_input) {
+        let (ask, _) = self.to_leader(leader, output.len());
+        let ends: (&[T], &mut [T]) = match (near.rank() == leader, self.whole.from_input) {
             (true, _) => (input, output),
             (false, true) => (input, &mut []),
             (false, false) => (output, &mut []),

@@ -221,7 +221,7 @@ impl RankAtCells<'_, '_> {
     }
 
     #[inline]
-    fn replace(&mut self, from: Rank, held: &mut impl Contribution) -> Result<()> {
+    pub(super) fn replace(&mut self, from: Rank, held: &mut impl Contribution) -> Result<()> {
         self.take(from, held, Combine::Replace, Early::Most)
     }
 
@@ -240,7 +240,7 @@ impl RankAtCells<'_, '_> {
 
     /// Writes the whole of what this rank holds.
     #[inline]
-    fn write_held(&mut self, readers: Readers, held: &impl Contribution) -> Result<()> {
+    pub(super) fn write_held(&mut self, readers: Readers, held: &impl Contribution) -> Result<()> {
         self.written_for = Some(readers);
         let bytes = held.bytes();
         self.cells
@@ -335,7 +335,7 @@ impl RankAtCells<'_, '_> {
     }
 
     #[inline]
-    fn fold_held(&mut self, acc: &mut impl Contribution) -> Result<()> {
+    pub(super) fn fold_held(&mut self, acc: &mut impl Contribution) -> Result<()> {
         let Readers::One(other) = self.others else {
             return self.fold_all(acc);
         };

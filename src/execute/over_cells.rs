@@ -2,7 +2,7 @@
 //!
 //! Each is a function of its own, and a call names the one that it needs: a caller compiles no other.
 
-use super::cells::{HeldVector, RankAtCells};
+use super::cells::{Contribution, HeldVector, RankAtCells};
 use crate::collective::Collective;
 use crate::engine::at_cells::Readers;
 use crate::engine::combine::combined;
@@ -100,6 +100,28 @@ pub(crate) fn reduce<T: Element, O: Operator<T>>(
         table.write_to(table.me, output)?;
     }
     table.fold(output, op)
+}
+
+/// An all-reduce of which the root of the call, the first or the second rank, does `more` with the fold of all vectors
+/// before the others copy it. What has an input is copied from there first.
+#[inline]
+pub(crate) fn all_reduce_at_root<T: Element, O: Operator<T>>(
+    table: &mut RankAtCells<'_, '_>,
+    input: Option<&[T]>,
+    output: &mut [T],
+    op: &O,
+    more: impl FnOnce(&mut [T]) -> Result<()>,
+) -> Result<()> {
+    let root = table.call.root;
+    let mut held = HeldVector(output, op, input);
+    if table.me != root {
+        table.write_held(Readers::One(root), &held)?;
+        return table.replace(root, &mut held);
+    }
+    held.begin();
+    table.fold_held(&mut held)?;
+    more(held.0)?;
+    table.write_held(table.others, &held)
 }
 
 #[inline]

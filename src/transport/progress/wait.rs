@@ -162,6 +162,14 @@ pub(crate) struct Reason<'a> {
     pub needs_buffer: bool,
 }
 
+impl Reason<'_> {
+    /// Whether it is a wait for ranks of this process in a part of a call over processes, in which some rank here takes in
+    /// messages.
+    fn is_in_near_part(&self) -> bool {
+        self.comm.is_some_and(|comm| comm.is_part() && !comm.spans())
+    }
+}
+
 /// Runs a wait whose look only reports whether it has found something, and returns what the last look found.
 #[inline]
 fn find<R>(
@@ -187,7 +195,8 @@ impl Port {
     ) -> Result<R> {
         // In a controlled world the next choice is made when all ranks are asleep.
         let spins = !self.has_started() && !self.fabric.is_controlled();
-        if spins && let Some(found) = self.spin(&self.spins, &mut look) {
+        let pumps = self.has_far() && !reason.is_in_near_part();
+        if spins && let Some(found) = self.spin_by(&self.spins, pumps, &mut look) {
             return Ok(found);
         }
         find(look, |look| self.go_on_waiting(reason, look))
@@ -281,7 +290,9 @@ impl Port {
     ) -> Option<R> {
         let spins = match PATIENT {
             true if self.crowded() => {
-                self.pump();
+                if pumps {
+                    self.pump();
+                }
                 return look();
             }
             true => budget.get(),
@@ -327,6 +338,10 @@ impl Port {
         let mut turns = 0;
         while PATIENT && (turns < YIELDS || start.elapsed() < time) {
             yield_now();
+            // First for what ranks of this process do, for which messages need not be taken in.
+            if self.has_far() && look() {
+                return true;
+            }
             self.pump();
             if look() {
                 return true;
