@@ -338,7 +338,8 @@ impl InParts<'_> {
     /// the same numbers would not have the same sum in every call; longer vectors are read in place, where both wait.
     fn leader(&self, number: u32, bytes: usize) -> Rank {
         let ranks = self.parts.near.size();
-        match self.are_even && ranks == 2 && bytes <= CELL_BYTES {
+        let in_turns = self.parts.near.fabric().settings.in_turns;
+        match self.are_even && ranks == 2 && (in_turns || bytes <= CELL_BYTES) {
             true => 1 - number as usize % 2,
             false => 0,
         }

@@ -21,19 +21,27 @@ pub(super) struct Abi {
     pub source: usize,
     /// `MPI_THREAD_SERIALIZED`; a higher level is a larger number.
     pub serialized: i32,
-    /// The bytes that the library sends at once, where messages that [may be split](SPLIT) go in parts of that length.
-    pub at_once: Option<usize>,
+    /// The parts of messages that are longer than what the library sends at once, if they are sent faster so.
+    pub split: Option<Split>,
+}
+
+/// Messages that go in several parts, of which each is sent at once.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Split {
+    /// The bytes of each part but the last.
+    part: usize,
+    /// The bytes of the longest message that does.
+    longest: usize,
 }
 
 /// The longest part in which a message is sent: MPI counts bytes by an `int`.
 pub(super) const PART: usize = 1 << 30;
-/// The bytes of the longest message that goes in parts of which each is sent at once.
-const SPLIT: usize = 32 << 10;
 
 impl Abi {
     /// The bytes of each part of a message of this length but the last.
     pub(super) fn part_of(&self, length: usize) -> usize {
-        self.at_once.filter(|_| length <= SPLIT).unwrap_or(PART)
+        let split = self.split.filter(|split| length <= split.longest);
+        split.map_or(PART, |split| split.part)
     }
 }
 
@@ -46,7 +54,7 @@ pub(super) const STANDARD: Abi = Abi {
     truncated: 15,
     source: 0,
     serialized: 2048,
-    at_once: None,
+    split: None,
 };
 
 /// The interface of MPICH, and of the libraries that share it: Intel MPI, MVAPICH, Cray MPT.
@@ -58,7 +66,10 @@ pub(super) const MPICH: Abi = Abi {
     truncated: 14,
     source: 2,
     serialized: 2,
-    at_once: Some(8 << 10),
+    split: Some(Split {
+        part: 8 << 10,
+        longest: 32 << 10,
+    }),
 };
 
 /// The interface of Open MPI, whose handles are addresses of objects in the library.
@@ -71,6 +82,10 @@ pub(super) const fn open_mpi(world: usize, byte: usize, errors_return: usize) ->
         truncated: 15,
         source: 0,
         serialized: 2,
-        at_once: None,
+        split: Some(Split {
+            // Less a header of its own.
+            part: (4 << 10) - 64,
+            longest: 8 << 10,
+        }),
     }
 }
