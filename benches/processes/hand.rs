@@ -71,7 +71,10 @@ impl Meeting {
         let (vector, waits) = &mut *guard;
         if *waits {
             *waits = false;
-            vector.iter_mut().zip(input).for_each(|(sum, one)| *sum += one);
+            vector
+                .iter_mut()
+                .zip(input)
+                .for_each(|(sum, one)| *sum += one);
             // The other rank is in this call, and the result is not there: no other thread calls MPI.
             mpi.sum(vector, output);
             let mut result = locked(&self.result);

@@ -16,7 +16,7 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::receipt::Receipt;
 use crate::transport::port::CopyTo;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 
 impl Comm {
     /// Whether no send has to wait for room. Then a send may be recorded after its message has left.

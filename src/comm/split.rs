@@ -14,7 +14,7 @@ use crate::transport::CommShared;
 use crate::transport::communicator::call::{Call, Detail, Verb, digest};
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 use crate::transport::trace::origin::{Birth, Origin};
 
 /// The colour and key that a rank passes to a split, and the place it gets.

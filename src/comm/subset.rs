@@ -12,7 +12,7 @@ use crate::transport::CommShared;
 use crate::transport::communicator::members::Members;
 use crate::transport::communicator::subsets::{Caller, LedTo};
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 use crate::transport::trace::origin::Birth;
 
 /// # Communicators: subsets

@@ -20,7 +20,7 @@ use crate::transport::matching::want::Want;
 use crate::transport::memory::head::{Head, OF_COLLECTIVES};
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Stamp;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 use crate::transport::trace::call_event::CallEvent;
 use crate::transport::trace::words::{DescribeCall, OnComm, Words};
 use crate::unwind;

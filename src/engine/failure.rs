@@ -16,7 +16,7 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::packet::Packet;
 use crate::transport::memory::stamp::Label;
 use crate::transport::port::Port;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 
 /// Maximum time for which a rank that has found a mismatch waits for other ranks to reach the call.
 const PATIENCE: Duration = Duration::from_secs(2);

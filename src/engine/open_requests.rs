@@ -11,7 +11,7 @@ use super::request_state::{Direction, RequestState, Until};
 use crate::error::{Error, ErrorKind, Result, Site};
 use crate::transport::deadlock::choice::{Pick, Sought};
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 use crate::transport::trace::call_event::CallEvent;
 use crate::transport::trace::words::OnComm;
 use crate::transport::{CommHandle, CommShared, Unfinished};

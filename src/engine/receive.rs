@@ -20,7 +20,7 @@ use crate::transport::matching::receive_buffer::{Arrived, ReceiveBuffer};
 use crate::transport::matching::want::Want;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::packet::Packet;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 use crate::transport::trace::call_event::{CallEvent, Peer, Tagged};
 use crate::transport::trace::words::OnComm;
 

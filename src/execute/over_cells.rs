@@ -2,7 +2,9 @@
 //!
 //! Each is a function of its own, and a call names the one that it needs: a caller compiles no other.
 
-use super::cells::{Contribution, HeldVector, RankAtCells};
+#[cfg(feature = "mpi")]
+use super::cells::Contribution;
+use super::cells::{HeldVector, RankAtCells};
 use crate::collective::Collective;
 use crate::engine::at_cells::Readers;
 use crate::engine::combine::combined;
@@ -104,6 +106,7 @@ pub(crate) fn reduce<T: Element, O: Operator<T>>(
 
 /// An all-reduce of which the root of the call, the first or the second rank, does `more` with the fold of all vectors
 /// before the others copy it. What has an input is copied from there first.
+#[cfg(feature = "mpi")]
 #[inline]
 pub(crate) fn all_reduce_at_root<T: Element, O: Operator<T>>(
     table: &mut RankAtCells<'_, '_>,

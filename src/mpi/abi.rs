@@ -89,3 +89,19 @@ pub(super) const fn open_mpi(world: usize, byte: usize, errors_return: usize) ->
         }),
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::{MPICH, PART, STANDARD, open_mpi};
+
+    #[test]
+    fn messages_go_in_parts_up_to_a_length_of_the_library() {
+        let parts =
+            |abi: super::Abi, lengths: [usize; 3]| lengths.map(|length| abi.part_of(length));
+        let of_open_mpi = parts(open_mpi(0, 0, 0), [4 << 10, 8 << 10, (8 << 10) + 1]);
+        assert_eq!(of_open_mpi, [4032, 4032, PART]);
+        let of_mpich = parts(MPICH, [4 << 10, 32 << 10, (32 << 10) + 1]);
+        assert_eq!(of_mpich, [8 << 10, 8 << 10, PART]);
+        assert_eq!(parts(STANDARD, [1, 4 << 10, 1 << 20]), [PART; 3]);
+    }
+}

@@ -13,7 +13,7 @@ use crate::comm::Comm;
 use crate::error::{Result, Site};
 use crate::op::{self, Element};
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 
 /// A part of a message that any thread may fill; see [`SendParts::split`](super::SendParts::split). It is a slice of
 /// its elements.

@@ -9,7 +9,7 @@ use crate::transport::deadlock::choice::{LockTurn, Pick, Sought};
 use crate::transport::deadlock::past::SyncPoint;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::part_lock::{Held, LockRequest, Mode, PartLock, Rouse};
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 
 /// A call, as reports print it.
 #[derive(Clone, Copy)]

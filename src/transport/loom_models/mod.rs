@@ -67,7 +67,7 @@ use crate::error::Result;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::port::Port;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 
 /// Runs `model` in every order, with at most `preemptions` preemptions if given.
 fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {

@@ -25,7 +25,7 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::part_lock::{Held, LockRequest, Mode};
 use crate::transport::memory::window::WindowPart;
 use crate::transport::port::Port;
-use crate::transport::progress::wait::Reason;
+use crate::transport::progress::reason::Reason;
 
 /// What `comm/window/waiting.rs` does.
 fn wait_for(port: &Port, needs: &dyn Fn() -> Vec<Rank>, look: impl Fn() -> bool) -> Result<()> {

@@ -34,8 +34,9 @@ use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{Endpoint, Fabric};
 
 use crate::transport::port::standing::SpareLoans;
+use crate::transport::progress::reason::Reason;
 use crate::transport::progress::started::StartedCalls;
-use crate::transport::progress::wait::{Live, Reason, SPINS, are_crowded};
+use crate::transport::progress::wait::{Live, SPINS, are_crowded};
 
 /// One rank's port to the fabric. It stays on the rank's thread.
 pub(crate) struct Port {

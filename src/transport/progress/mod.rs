@@ -1,5 +1,6 @@
 //! Waiting: spin, yield, park; and waking.
 
 pub(crate) mod cpu_collision;
+pub(crate) mod reason;
 pub(crate) mod started;
 pub(crate) mod wait;

@@ -10,20 +10,18 @@
 
 use std::cell::Cell;
 use std::hint::spin_loop;
-use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use crossbeam_utils::CachePadded;
 
-use crate::error::{Error, ErrorKind, Result, Site};
+use crate::error::{Error, ErrorKind, Result};
 use crate::sync::{Ordering, Parker};
-use crate::transport::CommShared;
-use crate::transport::deadlock::choice::Sought;
-use crate::transport::deadlock::registry::{Turn, Wait};
+use crate::transport::deadlock::registry::Wait;
 use crate::transport::deadlock::scheduler::Scheduler;
 use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::progress::reason::Reason;
 use crate::transport::wakeup::sleeper::Sleeper;
 
 use crate::transport::port::Port;
@@ -141,35 +139,6 @@ pub(crate) fn are_crowded(live: usize, room: usize) -> bool {
     live > room
 }
 
-/// The description of a wait. The closures are called only when the wait takes long.
-pub(crate) struct Reason<'a> {
-    pub call: &'a dyn Fn() -> String,
-    pub site: Site,
-    pub needs: &'a dyn Fn() -> Needs,
-    /// The communicator, if its failure would end the wait.
-    pub comm: Option<&'a Arc<CommShared>>,
-    /// The communicators of other requests that it waits for.
-    pub also: &'a [Arc<CommShared>],
-    /// In collectives: the number of the call.
-    pub collective: Option<u32>,
-    /// The turn of the communicator's gate, or the epoch, whose end it waits for.
-    pub turn: Option<Turn>,
-    pub deadline: Option<Instant>,
-    /// In controlled worlds: what it may receive, among which the chooser decides. `None`: the messages that it waits
-    /// for, if any, are determined.
-    pub choice: Option<&'a dyn Fn() -> Sought>,
-    /// Whether it is a send that found no buffer space and waits to be received.
-    pub needs_buffer: bool,
-}
-
-impl Reason<'_> {
-    /// Whether it is a wait for ranks of this process in a part of a call over processes, in which some rank here takes in
-    /// messages.
-    fn is_in_near_part(&self) -> bool {
-        self.comm.is_some_and(|comm| comm.is_part() && !comm.spans())
-    }
-}
-
 /// Runs a wait whose look only reports whether it has found something, and returns what the last look found.
 #[inline]
 fn find<R>(
@@ -195,7 +164,8 @@ impl Port {
     ) -> Result<R> {
         // In a controlled world the next choice is made when all ranks are asleep.
         let spins = !self.has_started() && !self.fabric.is_controlled();
-        let pumps = self.has_far() && !reason.is_in_near_part();
+        // Where ranks take turns, every look at MPI delays those for which this one waits.
+        let pumps = self.has_far() && !(self.crowded() && reason.is_in_near_part());
         if spins && let Some(found) = self.spin_by(&self.spins, pumps, &mut look) {
             return Ok(found);
         }
