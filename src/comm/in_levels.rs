@@ -3,6 +3,7 @@
 //!
 //! ```text
 //! all_reduce, short     near: reduce to the leader ┃ leaders: all_reduce ┃ near: broadcast; two ranks lead in turn
+//!             over cells, both near parts are one call, in the middle of which the leader exchanges
 //!             long      near: reduce_scatter ┃ every column: all_reduce of its block ┃ near: all_gather
 //!                       where the ranks of each process take turns on one CPU, as a short one, and the leader alone folds
 //!                       near and copies
@@ -335,7 +336,8 @@ impl InParts<'_> {
     /// The place of the ranks that exchange with other processes in an all-reduce of so many bytes. Two ranks do so in turn:
     /// where they share a core, the one that comes last has all that it needs to go on and to begin the next call, and the
     /// core is handed over once a call instead of twice. Of more ranks, whoever folds may do so in an order of its own, and
-    /// the same numbers would not have the same sum in every call; longer vectors are read in place, where both wait.
+    /// the same numbers would not have the same sum in every call. Longer vectors are read in place, where both wait for
+    /// each other: of these they lead in turn only where no rank has a core of its own.
     fn leader(&self, number: u32, bytes: usize) -> Rank {
         let ranks = self.parts.near.size();
         let in_turns = self.parts.near.fabric().settings.in_turns;
