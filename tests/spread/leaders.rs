@@ -255,9 +255,10 @@ fn ahead_in_another(one: &Comm, other: &Comm, are_ahead: bool) -> Result<()> {
 fn sums(comm: &Comm, length: usize) -> Result<()> {
     let mut sum = numbers(comm.rank(), length);
     comm.all_reduce(&mut sum, u64::wrapping_add)?;
+    let all: Vec<Vec<u64>> = (0..comm.size()).map(|rank| numbers(rank, length)).collect();
     for (i, sum) in sum.into_iter().enumerate() {
-        let all = (0..comm.size()).map(|rank| numbers(rank, length)[i]);
-        assert_eq!(sum, all.fold(0, u64::wrapping_add));
+        let numbers = all.iter().map(|numbers| numbers[i]);
+        assert_eq!(sum, numbers.fold(0, u64::wrapping_add));
     }
     Ok(())
 }
