@@ -1,6 +1,9 @@
 //! Proves that what both ends of a loan copy together is copied once and whole: no part is written by both, the
 //! borrower has its destination to itself again when it settles, and the next loan finds nothing of this one.
 //!
+//! The words are those of a lender, for one blocking send after another, or those of a standing loan, which serves one
+//! message after another.
+//!
 //! Both ends run the real code ([`CopyClaims::borrow`], [`CopyClaims::help`]), except for the copying and for the wait,
 //! which yields. The parts are loom cells, which report two accesses that are not ordered. The packet travels
 //! unordered. A destination is identified by the ticket of its loan, and a message that follows another one is longer.

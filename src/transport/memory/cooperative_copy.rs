@@ -8,7 +8,8 @@
 //! lender has reported all of its own parts; rather than unwind before, it ends the process. A lender finds these words
 //! open only during the loan that it waits for, whose length and type the borrower has compared. The destination of a
 //! message that is not lent is filled from [`Packet::open`], which shows a lent message only between claim and
-//! settling. [`help`] is called with the lender's own claims: `port/send.rs` is its one caller.
+//! settling. [`help`] is called with the claims of the loan whose bytes it gets: by `port/send.rs` with the lender's own,
+//! during its one blocking loan, and by `port/standing.rs` with those of a standing loan that is not over.
 #![allow(unsafe_code)]
 
 use std::mem::{self, MaybeUninit, size_of_val};
@@ -20,7 +21,6 @@ use crate::op::copies::{Copies, CopyRole, StoreKind};
 use crate::op::elements::Elements;
 use crate::op::kernels::copy_bytes_past_caches;
 use crate::transport::memory::copy_claims::{COOPERATIVE, CopyClaims, Side, part, parts};
-use crate::transport::memory::lend::Loan;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 use crate::unwind::AbortOnDrop;
@@ -65,16 +65,16 @@ impl Packet {
     ) -> Option<()> {
         self.open(lenders, |data: &[T]| {
             let to = &mut to[..data.len()];
-            if !self.is_lent() || size_of_val(data) < COOPERATIVE {
+            let elements = Elements::of(data);
+            let long = size_of_val(data) >= COOPERATIVE;
+            let claims = long.then(|| self.claims(lenders, elements)).flatten();
+            let Some(claims) = claims else {
                 return taker.copies().copy(to, data);
-            }
+            };
             let (source, to): (_, *mut [T]) = (self.source(), to);
-            let claims = lenders.claims(source);
             // SAFETY: `to` is as long as `data`, which is a loan that was claimed and is not yet settled; the borrow of
             // `to` lasts as long as this call, and no other reference is made from it meanwhile.
-            unsafe {
-                copy_cooperatively(claims, source, taker, to.cast(), Elements::of(data).bytes())
-            }
+            unsafe { copy_cooperatively(claims, source, taker, to.cast(), elements.bytes()) }
         })
     }
 }
@@ -101,15 +101,14 @@ unsafe fn copy_cooperatively(
     mem::forget(until_all_is_copied);
 }
 
-/// The lender's side: copies the parts that the borrower leaves, if the borrower has published a destination. Returns
-/// whether it copied any. `claims` must be the lender's own.
+/// The lender's side: copies the parts that the borrower of `from` leaves, if the borrower has published a destination.
+/// Returns whether it copied any. `claims` must be those of this loan: the lender's own, or the standing loan's.
 pub(in crate::transport) fn help(
-    loan: &Loan<'_>,
+    from: &[MaybeUninit<u8>],
     claims: &CopyClaims,
     side: Side,
     copies: &Copies,
 ) -> bool {
-    let from = loan.bytes();
     // SAFETY: what is open is this loan, see the head of `copy_claims`. Its borrower has published a destination of its
     // length, and keeps it valid until the parts taken here are reported.
     let copy = |to| unsafe { copy_parts(claims, side, CopyRole::Helped, copies, to, from) };

@@ -16,9 +16,10 @@
 //! those were fewer than there are parts, so every part is taken validly once, at one end. An addition to a closed word
 //! takes no part.
 //!
-//! - Only the borrower that has claimed the one open loan of a lender opens these words, and it closes them before it
-//!   settles. The lender looks at them only during its loan. So what it finds open is its current loan, and no ticket
-//!   is needed.
+//! - The words belong to the loans that one word announces, one after the other: those of the blocking sends of a lender, or
+//!   those of one [standing loan](super::standing_loan). Only the borrower that has claimed such a loan opens them, and
+//!   it closes them before it settles. The lender looks at them only during that loan. So what it finds open is its
+//!   current loan, and no ticket is needed.
 //! - The borrower waits for the lender only if the lender has taken parts, and a lender with a part does not wait: it
 //!   copies.
 //!
@@ -65,7 +66,7 @@ struct Taken {
     last: bool,
 }
 
-/// The words of one lender.
+/// The words of one lender, or of one standing loan.
 pub(crate) struct CopyClaims {
     /// Whether it is open, and the number of parts taken at either end.
     taken: AtomicU64,

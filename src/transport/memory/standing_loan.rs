@@ -20,11 +20,14 @@ use std::sync::{Arc, OnceLock};
 
 use crate::op::elements::SharedVec;
 use crate::sync::{AtomicBool, Mutex, Ordering};
+use crate::transport::memory::copy_claims::CopyClaims;
 use crate::transport::memory::loan::{LoanWord, Ticket};
 
 /// What lender and borrower share of one loan.
 pub(crate) struct StandingLoan {
     word: LoanWord,
+    /// Where its borrower lets the lender help to copy.
+    claims: CopyClaims,
     copy: Mutex<Option<SharedVec>>,
     /// Written once, by the lender, and never taken out.
     memory: OnceLock<SharedMemory>,
@@ -41,6 +44,7 @@ impl StandingLoan {
     pub(in crate::transport) fn new() -> Arc<StandingLoan> {
         Arc::new(StandingLoan {
             word: LoanWord::new(),
+            claims: CopyClaims::new(),
             copy: Mutex::new(None),
             memory: OnceLock::new(),
             exclusive: AtomicBool::new(false),
@@ -80,6 +84,12 @@ impl StandingLoan {
     #[inline]
     pub(in crate::transport) fn word(&self) -> &LoanWord {
         &self.word
+    }
+
+    /// The words by which both ends share the copy of what is lent; closed while nothing is claimed.
+    #[inline]
+    pub(in crate::transport) fn claims(&self) -> &CopyClaims {
+        &self.claims
     }
 
     /// The borrower takes the copy, after its claim has failed.

@@ -254,7 +254,7 @@ impl Port {
     ) -> bool {
         let mut look = || {
             if cooperative_copy::help(
-                loan,
+                loan.bytes(),
                 &self.endpoint.claims,
                 Side::of(self.me, to),
                 &self.copies,

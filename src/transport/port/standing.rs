@@ -7,11 +7,15 @@
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
+use std::iter::Peekable;
 use std::mem;
 use std::sync::Arc;
 
 use crate::Rank;
 use crate::op::elements::Elements;
+use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::memory::cooperative_copy;
+use crate::transport::memory::copy_claims::{COOPERATIVE, Side};
 use crate::transport::memory::fast_box::Out;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::loan::Ticket;
@@ -127,13 +131,40 @@ impl<'env> Loans<'_, 'env> {
             return;
         };
         let bytes = open.iter().map(|one| one.data.size()).sum();
-        // The others' words stay with their receivers until the last is read.
-        let are_settled = || last.is_settled() && open.iter().all(Open::is_settled);
+        let long = open.iter().filter(|one| one.data.size() >= COOPERATIVE);
+        let mut long = long.cycle().peekable();
+        let next = RefCell::new(long.peek().is_some().then_some(long));
+        // The words of short ones stay with their receivers until the last is read.
+        let are_settled = || {
+            if let Some(long) = &mut *next.borrow_mut() {
+                self.port.help_next(long);
+            }
+            last.is_settled() && open.iter().all(Open::is_settled)
+        };
         self.port.await_settled(bytes, &are_settled);
     }
 }
 
 impl Port {
+    /// Helps the receiver of a long message to copy it, or looks at another one at the next look.
+    fn help_next<'o, 'env: 'o>(&self, long: &mut Peekable<impl Iterator<Item = &'o Open<'env>>>) {
+        if let Some(one) = long.peek()
+            && !self.help(one)
+        {
+            long.next();
+        }
+    }
+
+    /// Helps the receiver of what is lent to copy it, if it is copying; returns whether it was.
+    fn help(&self, open: &Open<'_>) -> bool {
+        let (claims, side) = (open.loan.claims(), Side::of(self.me, open.to));
+        let helped = cooperative_copy::help(open.data.bytes(), claims, side, &self.copies);
+        if helped {
+            self.fabric.endpoints[open.to].sleeper.rouse();
+        }
+        helped
+    }
+
     /// Gives the receivers of `bytes` bytes a moment to read them.
     pub(super) fn await_settled(&self, bytes: usize, are_settled: &dyn Fn() -> bool) {
         let mut look = || {
@@ -167,25 +198,32 @@ impl Port {
 
     /// Ends a loan: leaves a copy, or waits until the receiver has read the message.
     pub(super) fn end_loan(&self, open: Open<'_>) {
-        let Open {
-            loan,
-            ticket,
-            to,
-            data,
-        } = open;
-        let copy = || self.shared_copies.borrow_mut().copy(data, &self.copies);
-        if !loan.word().is_settled(ticket) {
-            if loan.replace(ticket, copy) {
+        let copy = || {
+            self.shared_copies
+                .borrow_mut()
+                .copy(open.data, &self.copies)
+        };
+        if !open.is_settled() {
+            if open.loan.replace(open.ticket, copy) {
                 // Not kept: its packet alone has the copy, which is freed with it.
                 return;
             }
-            self.wait_settled(to, loan.word(), ticket);
+            self.wait_read(&open);
         }
-        if !loan.word().is_over(ticket) {
+        if !open.loan.word().is_over(open.ticket) {
             // A read of freed memory would be worse than the end of the process.
             std::process::abort();
         }
-        self.spare_loans.borrow_mut().keep(loan);
+        self.spare_loans.borrow_mut().keep(open.loan);
+    }
+
+    /// Waits for the receiver that is reading what is lent.
+    fn wait_read(&self, open: &Open<'_>) {
+        let is_read = || {
+            self.help(open);
+            open.is_settled()
+        };
+        self.wait_bound(&|| Needs::One(open.to), is_read);
     }
 }
 
@@ -197,5 +235,33 @@ impl Drop for Loans<'_, '_> {
             self.port.end_loan(open);
         }
         mem::forget(abort);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::transport::Fabric;
+    use crate::transport::fabric::Settings;
+    use crate::transport::memory::copy_claims::parts;
+
+    #[test]
+    fn a_lender_copies_the_parts_that_the_receiver_of_its_loan_leaves() {
+        let port = Fabric::new(2, Settings::default()).port(0);
+        let message = vec![7u8; COOPERATIVE + 1];
+        let mut place = vec![0u8; message.len()];
+        let (open, packet) = port.open_loan(1, Head::default(), Elements::of(&message), false);
+        assert!(!port.help(&open), "no receiver has come");
+        let (word, claims) = (open.loan.word(), open.loan.claims());
+        assert!(word.claim(open.ticket));
+        claims.open(place.as_mut_ptr());
+        assert!(port.help(&open));
+        assert!(!port.help(&open), "no part is left");
+        assert!(claims.has_helped(parts(message.len())));
+        claims.close();
+        word.settle(open.ticket);
+        port.end_loan(open);
+        drop(packet);
+        assert!(place == message);
     }
 }

@@ -265,7 +265,7 @@ impl Packet {
         self.kind
     }
 
-    /// Whether the elements are lent.
+    /// Whether the elements are lent by a blocking send.
     #[inline]
     pub(in crate::transport) fn is_lent(&self) -> bool {
         self.kind == PacketKind::LENT

@@ -10,6 +10,7 @@
 #![allow(unsafe_code)]
 
 use std::mem::MaybeUninit;
+use std::ptr;
 
 use super::body::{BODY_ALIGN, Lent, Packet, Standing};
 use super::label::EAGER_BYTES;
@@ -18,6 +19,7 @@ use crate::op::Element;
 use crate::op::elements::{Elements, ElementsMut, Info, copy_bytes};
 use crate::op::vectors::shown;
 use crate::transport::memory::bytes::landed;
+use crate::transport::memory::copy_claims::CopyClaims;
 use crate::transport::memory::lenders::{Lenders, Settle};
 use crate::transport::memory::loan::LoanWord;
 
@@ -140,6 +142,23 @@ impl Packet {
         }
         let copy = loan.take_copy()?;
         info.shown(&*copy).map(arrived)
+    }
+
+    /// The words by which a receiver that has claimed these elements shares their copy with their lender; `None`: they are
+    /// not what this packet lends.
+    #[inline]
+    pub(in crate::transport) fn claims<'a>(
+        &'a self,
+        lenders: &'a (impl Lenders + ?Sized),
+        elements: Elements<'_>,
+    ) -> Option<&'a CopyClaims> {
+        if self.is_lent() {
+            return Some(lenders.claims(self.source()));
+        }
+        let Standing { lent, loan } = self.as_standing()?;
+        // Otherwise they are the copy that its lender has left.
+        let are_lent = ptr::eq(elements.first(), lent.data);
+        are_lent.then(|| loan.claims())
     }
 
     /// Whether the elements are lent, and a receiver that claims them may write.
