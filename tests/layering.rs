@@ -57,6 +57,7 @@ const UNSAFE: &[&str] = &[
     "op/kernels/loops.rs",
     "op/kernels/past_caches.rs",
     "op/kernels/tests.rs",
+    "op/listed.rs",
     "op/plain.rs",
     "transport/loom_models/own_loan.rs",
     "transport/memory/bytes.rs",

@@ -9,9 +9,10 @@
 //! - Only this file makes blocks and writes to them, and only [`FusedVectors::block`] writes a number behind the vectors that it
 //!   has copied. No two signatures of the process have one number, and none is 0, that of a block that holds nothing.
 //! - [`FusedVectors`] have as many vectors as their signature has slots: both that make them compare the numbers.
-//! - A [`FusedVector`] describes the elements and the operator with which it was made, of the same type; its fields are private.
+//! - A [`FusedVector`] is a [`Listed`], which knows the type of its elements and its operator; it is private.
 //! - A [`List`] compares each of its first vectors with the slot of the same number, and notes in `differs` whether one
-//!   was another; `slots` are those of its signature, both are private to it.
+//!   was another; `slots` are those of its signature, both are private to it. A slot has seen only keys of vectors that
+//!   have been compared with it, and vectors with one key differ in their lengths only.
 //! - Of the places of a [`List`], those below its `count` are initialised, unless they have been moved to its vector: then
 //!   `count` is above their number. They and the vector are dropped by its `Drop` alone; if `drops` is false then, none of
 //!   them has anything to drop, and the vector has no memory.
@@ -27,23 +28,17 @@ use std::panic::Location;
 use std::ptr;
 use std::slice;
 
-use super::elements::{Elements, ElementsMut, Info, copy_bytes};
-use super::folds::{Folds, Operands, OwnFolds};
+use super::elements::{Info, copy_bytes};
+use super::folds::Operands;
+use super::listed::Listed;
 use super::signature::{FEW, NO_SLOTS, Signature, Slot, TAIL, Vector};
 use super::{Element, Operator, OperatorKind};
 
 /// A vector of a fused call, with its operator.
 pub(crate) struct FusedVector<'a> {
-    first: *mut u8,
-    /// The number of elements at `first`.
-    count: usize,
-    folds: Box<dyn Folds + 'a>,
+    listed: Listed<'a>,
     /// Where it was listed.
     pub site: &'static Location<'static>,
-    /// The description of `folds`.
-    op: OperatorKind,
-    commutes: bool,
-    _borrow: PhantomData<&'a mut [MaybeUninit<u8>]>,
 }
 
 impl<'a> FusedVector<'a> {
@@ -51,39 +46,18 @@ impl<'a> FusedVector<'a> {
     #[track_caller]
     pub(crate) fn new<T: Element>(data: &'a mut [T], op: impl Operator<T> + 'a) -> FusedVector<'a> {
         FusedVector {
-            first: data.as_mut_ptr().cast(),
-            count: data.len(),
-            op: op.kind(),
-            commutes: op.commutes(),
+            listed: Listed::new(data, op),
             site: Location::caller(),
-            folds: Box::new(OwnFolds::new(op)),
-            _borrow: PhantomData,
         }
     }
 
     pub(crate) fn vector(&self) -> Vector {
-        self.vector_of(self.folds.info())
-    }
-
-    #[inline(always)]
-    fn vector_of(&self, info: &'static Info) -> Vector {
-        Vector {
-            info,
-            count: self.count,
-            op: self.op,
-            commutes: self.commutes,
-        }
+        self.listed.key().vector(self.listed.count())
     }
 
     /// The vector, to be reduced by itself.
     pub(crate) fn operands(&mut self) -> Operands<'_> {
-        let info = self.folds.info();
-        Operands {
-            input: Elements::none(info),
-            // SAFETY: a slice of the type of the operator, borrowed as long as this vector, which is borrowed itself.
-            output: unsafe { ElementsMut::from_raw(self.first, self.count, info) },
-            folds: &*self.folds,
-        }
+        self.listed.operands()
     }
 }
 
@@ -122,11 +96,13 @@ impl<'a> List<'a> {
         // A box of an operator without bytes is no memory.
         self.drops |= size_of::<O>() > 0 || needs_drop::<O>();
         let part = FusedVector::new(data, op);
-        let vector = part.vector_of(Info::of::<T>());
-        match (self.few.get_mut(self.count), self.slots.get(self.count)) {
+        let slots: &'static [Slot] = self.slots;
+        match (self.few.get_mut(self.count), slots.get(self.count)) {
             (Some(place), Some(slot)) => {
+                let same = slot.is_as_seen(part.listed.key().number(), part.listed.count());
                 place.write(part);
-                if slot.vector.differs(&vector) != 0 {
+                // Without a call, so that the compiler knows how many are listed.
+                if !same {
                     self.is_another();
                 }
             }
@@ -135,7 +111,7 @@ impl<'a> List<'a> {
         self.count += 1;
     }
 
-    /// Notes that a vector is another one than its slot says: rarely, so that the others store nothing.
+    /// Notes that a vector is not known to be that of its slot.
     #[cold]
     fn is_another(&mut self) {
         self.differs = true;
@@ -167,9 +143,11 @@ impl<'a> List<'a> {
     #[inline(always)]
     pub(crate) fn as_likely(&mut self) -> Option<FusedVectors<'_, 'a>> {
         let signature = self.likely?;
-        let same = !self.differs && self.count <= FEW;
-        // Each vector was compared with the slot of its number, and this is the number of slots.
-        (same && self.count == signature.slots().len()).then(|| FusedVectors {
+        if self.differs {
+            return FusedVectors::new(signature, self.all());
+        }
+        // Each vector is that of the slot of its number, and this is the number of slots.
+        (self.count <= FEW && self.count == signature.slots().len()).then(|| FusedVectors {
             signature,
             parts: self.all(),
         })
@@ -325,14 +303,19 @@ pub(crate) struct FusedVectors<'p, 'a> {
 }
 
 impl<'p, 'a> FusedVectors<'p, 'a> {
-    /// `None` if the signature is another one.
-    #[inline]
+    /// `None` if the signature is another one. Otherwise its slots have then seen the vectors.
+    #[inline(never)]
     pub(crate) fn new(
         signature: &'static Signature,
         parts: &'p mut [FusedVector<'a>],
     ) -> Option<Self> {
-        let same = signature.is_of(parts.iter().map(FusedVector::vector));
-        same.then_some(FusedVectors { signature, parts })
+        if !signature.is_of(parts.iter().map(FusedVector::vector)) {
+            return None;
+        }
+        for (slot, part) in signature.slots().iter().zip(&*parts) {
+            slot.see(part.listed.key().number());
+        }
+        Some(FusedVectors { signature, parts })
     }
 
     #[inline]
@@ -353,7 +336,7 @@ impl<'p, 'a> FusedVectors<'p, 'a> {
             // its place, which is inside.
             unsafe {
                 let slot = slots.get_unchecked(number);
-                copy_words(to.add(slot.first), part.first, slot.bytes);
+                copy_words(to.add(slot.first), part.listed.first(), slot.bytes);
             }
         }
     }
@@ -390,26 +373,26 @@ impl<'p, 'a> FusedVectors<'p, 'a> {
     pub(crate) fn unpack(&mut self, from: Packed<'_>) {
         self.each(from, |part, slot, theirs| {
             // SAFETY: this is the signature of both, so both have these bytes, and the vector is borrowed mutably.
-            unsafe { copy_bytes(part.first, theirs, slot.bytes) }
+            unsafe { copy_bytes(part.listed.first(), theirs, slot.bytes) }
         });
     }
 
     /// Folds packed vectors into these, as right operands.
     #[inline]
     pub(crate) fn fold_right(&mut self, right: Packed<'_>) {
-        self.each(right, |part, slot, right| {
+        self.each(right, |part, _, right| {
             // SAFETY: this is the signature of both, so both are `count` elements of the type of the operator; those
             // here are borrowed mutably.
-            unsafe { part.folds.raw_right(part.first, right, slot.vector.count) }
+            unsafe { part.listed.fold_right(right) }
         });
     }
 
     /// Folds packed vectors into these, as left operands.
     #[inline]
     pub(crate) fn fold_left(&mut self, left: Packed<'_>) {
-        self.each(left, |part, slot, left| {
+        self.each(left, |part, _, left| {
             // SAFETY: as above.
-            unsafe { part.folds.raw_left(part.first, left, slot.vector.count) }
+            unsafe { part.listed.fold_left(left) }
         });
     }
 
@@ -456,7 +439,11 @@ impl<const N: usize> Operator<Block<N>> for ByPart<'_, '_> {
             let acc = both.body[slot.first..].as_mut_ptr().cast();
             // SAFETY: both are of the signature, which is that of the parts, so there are `count` elements of the type of
             // the operator at this place of both, and `both` is a copy.
-            unsafe { part.folds.raw_right(acc, right.at(slot), slot.vector.count) }
+            unsafe {
+                part.listed
+                    .folds()
+                    .raw_right(acc, right.at(slot), slot.vector.count)
+            }
         }
         both
     }

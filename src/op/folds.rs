@@ -286,6 +286,7 @@ unsafe impl<T: Element, O: Operator<T>> Folds for OwnFolds<T, O> {
         self.folds().two(out, left, right);
     }
 
+    #[inline(always)]
     unsafe fn raw_right(&self, acc: *mut u8, right: *const u8, n: usize) {
         // SAFETY: the caller's promise.
         unsafe {
@@ -296,6 +297,7 @@ unsafe impl<T: Element, O: Operator<T>> Folds for OwnFolds<T, O> {
         }
     }
 
+    #[inline(always)]
     unsafe fn raw_left(&self, acc: *mut u8, left: *const u8, n: usize) {
         // SAFETY: the caller's promise.
         unsafe {

@@ -27,6 +27,7 @@ pub(crate) mod elements;
 pub(crate) mod exact;
 pub(crate) mod folds;
 pub(crate) mod kernels;
+mod listed;
 mod local;
 pub(crate) mod named;
 mod numbers;

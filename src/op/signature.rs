@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -45,7 +46,7 @@ pub(crate) struct Vector {
 impl Vector {
     /// 0 if everything is the same, also the address of the type's description. Without a branch.
     #[inline(always)]
-    pub(super) fn differs(&self, other: &Vector) -> usize {
+    fn differs(&self, other: &Vector) -> usize {
         let address = |of: &Vector| ptr::from_ref(of.info).addr();
         let op = |of: &Vector| u16::from_ne_bytes([of.op as u8, of.commutes.into()]);
         let others = usize::from(op(self) ^ op(other)) | (self.count ^ other.count);
@@ -82,6 +83,8 @@ impl fmt::Display for Vector {
 
 /// A vector and its place.
 pub(crate) struct Slot {
+    /// The key of the first such vector that was compared with this one in full; 0: none was.
+    seen: AtomicUsize,
     pub vector: Vector,
     /// Its first byte in the block.
     pub first: usize,
@@ -91,26 +94,49 @@ pub(crate) struct Slot {
 
 impl Slot {
     /// What stands behind the last vector.
-    const NONE: Slot = Slot {
-        vector: Vector {
+    const fn none() -> Slot {
+        let vector = Vector {
             info: Info::of_value::<Slot>(),
             count: 0,
             op: OperatorKind::None,
             commutes: false,
-        },
-        first: 0,
-        bytes: 0,
-    };
+        };
+        Slot::new(vector, 0, 0)
+    }
+
+    const fn new(vector: Vector, first: usize, bytes: usize) -> Slot {
+        Slot {
+            seen: AtomicUsize::new(0),
+            vector,
+            first,
+            bytes,
+        }
+    }
+
+    /// Whether a vector with this key and length is known to be this one.
+    #[inline(always)]
+    pub(super) fn is_as_seen(&self, key: usize, count: usize) -> bool {
+        // Relaxed: the number alone is compared, and true of this slot whoever has stored it.
+        self.seen.load(Ordering::Relaxed) == key && self.vector.count == count
+    }
+
+    /// Takes note of the key of such a vector, unless there is one: it would be taken in turns from ranks that list others.
+    pub(super) fn see(&self, key: usize) {
+        // Relaxed: as above, and of two that store one stays.
+        if self.seen.load(Ordering::Relaxed) == 0 {
+            self.seen.store(key, Ordering::Relaxed);
+        }
+    }
 }
 
 /// The first slots of no signature.
-pub(super) static NO_SLOTS: [Slot; FEW] = [Slot::NONE; FEW];
+pub(super) static NO_SLOTS: [Slot; FEW] = [const { Slot::none() }; FEW];
 
 /// The vectors of a fused call, in their order.
 pub(crate) struct Signature {
     /// Not 0.
     id: u32,
-    /// Those of the vectors and, if they are few, [`Slot::NONE`] behind them up to the number [`FEW`].
+    /// Those of the vectors and, if they are few, [`Slot::none`] behind them up to the number [`FEW`].
     slots: Box<[Slot]>,
     /// The number of vectors.
     count: usize,
@@ -141,7 +167,7 @@ impl Signature {
     fn new(id: u32, mut slots: Vec<Slot>) -> Signature {
         let (count, last) = (slots.len(), slots.last());
         let bytes = last.map_or(0, |slot| slot.first + slot.bytes);
-        slots.resize_with(count.max(FEW), || Slot::NONE);
+        slots.resize_with(count.max(FEW), Slot::none);
         Signature {
             id,
             slots: slots.into(),
@@ -217,11 +243,7 @@ fn placed(vectors: impl Iterator<Item = Vector>) -> Option<Vec<Slot>> {
     let slots = vectors.map(|vector| {
         let place = vector.after(end)?;
         end = place.end;
-        Some(Slot {
-            vector,
-            first: place.start,
-            bytes: place.len(),
-        })
+        Some(Slot::new(vector, place.start, place.len()))
     });
     slots.collect()
 }

@@ -232,12 +232,35 @@ pub(super) unsafe fn copy_raw<T: Element>(set: Set, to: *mut T, from: *const T, 
     unsafe { set.run(Copied(to, from, n)) }
 }
 
-/// Runs `f` on the elements of both, one after the other. Not by `zip`, which is compiled elsewhere and then not inlined.
+/// Runs `f` on the elements of both, one after the other, which are few. Not by `zip`, which is compiled elsewhere and
+/// then not inlined.
 #[inline(always)]
 pub(super) fn each<T: Copy>(acc: &mut [T], other: &[T], mut f: impl FnMut(&mut T, T)) {
     let n = acc.len().min(other.len());
     let (acc, other) = (&mut acc[..n], &other[..n]);
-    for i in 0..n {
+    if size_of::<T>() != 8 || n > 8 {
+        return (0..n).for_each(|i| f(&mut acc[i], other[i]));
+    }
+    // At most eight: by four, two and one, so that there are few branches, and two elements are folded at once.
+    let (acc, other) = chunk::<8, T>(acc, other, &mut f);
+    let (acc, other) = chunk::<4, T>(acc, other, &mut f);
+    let (acc, other) = chunk::<2, T>(acc, other, &mut f);
+    chunk::<1, T>(acc, other, &mut f);
+}
+
+/// Runs `f` on the first `N` elements of both, if there are so many, and returns the others.
+#[inline(always)]
+fn chunk<'a, const N: usize, T: Copy>(
+    acc: &'a mut [T],
+    other: &'a [T],
+    f: &mut impl FnMut(&mut T, T),
+) -> (&'a mut [T], &'a [T]) {
+    if acc.len() < N || other.len() < N {
+        return (acc, other);
+    }
+    let ((acc, more), (other, others)) = (acc.split_at_mut(N), other.split_at(N));
+    for i in 0..N {
         f(&mut acc[i], other[i]);
     }
+    (more, others)
 }

@@ -45,7 +45,7 @@ use crate::op::elements::Info;
 use crate::op::signature::{ALIGNMENT, LONGEST, Signature};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, Place};
 use crate::transport::memory::awaited::{Awaited, Waiting};
-use crate::transport::memory::bytes::{CACHE_LINE, copy_out};
+use crate::transport::memory::bytes::{CACHE_LINE, copy_out, prefetch_bytes_to_write};
 use crate::transport::memory::stamp::{Label, Stamp};
 
 /// Number of calls that a rank may be ahead of another one that reads its cells.
@@ -287,14 +287,18 @@ impl CellPort {
     #[inline(always)]
     pub(crate) fn post_packed(&mut self, stamp: Stamp, parts: &FusedVectors<'_, '_>) {
         const { assert!(LONGEST <= CELL_BYTES && ALIGNMENT <= align_of::<Far>()) }
-        let signature = parts.signature();
-        let place = self.take_place(signature.bytes());
+        let (signature, bytes) = (parts.signature(), parts.signature().bytes());
+        let place = self.take_place(bytes);
         let column = &self.cells.columns[self.me];
         column.far(place).with_mut(|far| {
             column.cells[place].near.with_mut(|near| {
+                if bytes > NEAR {
+                    // Words are packed one by one: without this a CPU that does not own the lines gets one after the other.
+                    prefetch_bytes_to_write(far.cast(), bytes - 1);
+                }
                 // SAFETY: no other thread accesses the places (see the head), and the longest packed vectors have space.
                 unsafe {
-                    parts.pack(match signature.bytes() <= NEAR {
+                    parts.pack(match bytes <= NEAR {
                         true => (&raw mut (*near).body).cast(),
                         false => far.cast(),
                     });
