@@ -115,7 +115,7 @@ pub(super) struct Key<'a>(*const FoldFunctions<'a>);
 /// The bits of a key that are not of the address.
 const TAG: usize = align_of::<FoldFunctions<'_>>() - 1;
 
-const _: () = assert!((OperatorKind::Own as usize) << 1 | 1 <= TAG);
+const _: () = assert!(2 * (OperatorKind::Own as usize) < TAG);
 
 impl<'a> Key<'a> {
     #[inline(always)]
