@@ -389,3 +389,55 @@ fn all_of_it_holds_over_channels() {
         "any_list_gives",
     ]);
 }
+
+/// An operator of a type of its own: sums, and as often as it is applied `N` more.
+fn with_more<const N: u64>(comm: &Comm) -> Result<u64> {
+    let (mut sum, mut most) = ([comm.rank() as u64; 5], [comm.rank() as u64]);
+    comm.fused(|list| {
+        list.all_reduce(&mut sum, |left, right| left + right + N);
+        list.all_reduce(&mut most, |left: u64, right| left.max(right));
+    })?;
+    assert!(sum.iter().all(|it| *it == sum[0]));
+    assert_eq!(most[0], comm.size() as u64 - 1);
+    Ok(sum[0])
+}
+
+/// Lists with closures of more types at one line than a signature has variants.
+#[test]
+fn one_line_may_list_closures_of_many_types() {
+    let calls: [fn(&Comm) -> Result<u64>; 20] = [
+        with_more::<0>,
+        with_more::<1>,
+        with_more::<2>,
+        with_more::<3>,
+        with_more::<4>,
+        with_more::<5>,
+        with_more::<6>,
+        with_more::<7>,
+        with_more::<8>,
+        with_more::<9>,
+        with_more::<10>,
+        with_more::<11>,
+        with_more::<12>,
+        with_more::<13>,
+        with_more::<14>,
+        with_more::<15>,
+        with_more::<16>,
+        with_more::<17>,
+        with_more::<18>,
+        with_more::<19>,
+    ];
+    for ranks in [1, 2, 5] {
+        World::new(ranks)
+            .run(|comm| {
+                for _ in 0..3 {
+                    for (more, call) in calls.iter().enumerate() {
+                        let expected = ranks * (ranks - 1) / 2 + more * (ranks - 1);
+                        assert_eq!(call(comm)?, expected as u64, "{more} more");
+                    }
+                }
+                Ok(())
+            })
+            .unwrap();
+    }
+}

@@ -24,7 +24,9 @@ mod traces;
 
 use std::env;
 use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 
 use programs::PROGRAMS;
@@ -80,7 +82,10 @@ impl Launcher {
         ranks: usize,
         more: &[(&str, &str)],
     ) -> Output {
-        let mark = format!("{}-{program}-{processes}-{ranks}", std::process::id());
+        // Several tests launch the same program at once.
+        static LAUNCHES: AtomicU32 = AtomicU32::new(0);
+        let launch = LAUNCHES.fetch_add(1, Ordering::Relaxed);
+        let mark = format!("{}-{launch}", std::process::id());
         let output = Command::new("timeout")
             .args(["60", self.command, "-n", &processes.to_string()])
             .arg(env::current_exe().unwrap())
@@ -95,7 +100,9 @@ impl Launcher {
             .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
             .output()
             .unwrap();
-        assert_eq!(left(&mark), 0, "{program}: processes are left");
+        let left = left(&mark);
+        let said = text(&output);
+        assert!(left.is_empty(), "{program} is left: {left:#?}\n{said}");
         output
     }
 
@@ -129,26 +136,32 @@ fn text(output: &Output) -> String {
     format!("{}\n{}\n{}", output.status, both[0], both[1])
 }
 
-/// The number of processes with this mark, once those that are ending have ended.
-fn left(mark: &str) -> usize {
-    let wanted = format!("{MARK}={mark}").into_bytes();
-    let is_marked =
-        |environment: Vec<u8>| environment.split(|byte| *byte == 0).any(|it| it == wanted);
-    let count = || {
+/// The processes with this mark, once those that are ending have ended: what each runs, and its state.
+fn left(mark: &str) -> Vec<String> {
+    let marked = format!("{MARK}={mark}").into_bytes();
+    let has_mark =
+        |environment: Vec<u8>| environment.split(|byte| *byte == 0).any(|it| it == marked);
+    let look = || -> Vec<String> {
         let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let environments = processes.filter_map(|it| fs::read(it.path().join("environ")).ok());
-        environments
-            .filter(|environment| is_marked(environment.clone()))
-            .count()
+        let folders = processes.map(|it| it.path());
+        let is_left = |folder: &PathBuf| fs::read(folder.join("environ")).is_ok_and(has_mark);
+        folders.filter(is_left).map(|it| about(&it)).collect()
     };
     let looks = (0..2000).map(|_| {
         thread::yield_now();
-        count()
+        look()
     });
-    looks
-        .take_while(|left| *left > 0)
-        .last()
-        .map_or(0, |_| count())
+    let last = looks.take_while(|left| !left.is_empty()).last();
+    last.map_or_else(Vec::new, |_| look())
+}
+
+/// What a process runs, and its state.
+fn about(folder: &Path) -> String {
+    let read = |file| fs::read_to_string(folder.join(file)).unwrap_or_default();
+    let (command, status) = (read("cmdline").replace('\0', " "), read("status"));
+    let state = status.lines().find(|line| line.starts_with("State"));
+    let state = state.unwrap_or("ended meanwhile");
+    format!("{}, {state}: {command}", folder.display())
 }
 
 /// What each process of a launch runs; without a launcher nothing.
@@ -238,6 +251,11 @@ fn messages_that_go_straight_are_received_like_any_other() {
 #[test]
 fn a_rank_that_fails_in_an_all_reduce_in_levels_is_named_soon_in_every_process() {
     everywhere("leaders_that_fail", &[(2, 2), (3, 2)]);
+}
+
+#[test]
+fn a_far_rank_that_fails_ends_broadcasts_without_end() {
+    everywhere("broadcasts_without_end", &[(2, 1), (2, 2), (3, 2)]);
 }
 
 #[test]

@@ -36,21 +36,23 @@ def goals(op, bytes):
 
 
 def missed(figures, point, names):
-    """A line of cells for each state, near or far, in which a point misses all of its goals."""
+    """The cells of each goal of a point that misses all of them, near or far."""
     ours = {number: row.median for number, row in figures.rows[point].get("rankfold", {}).items()}
     beside = [(goal, times(figures, point, goal.of, names)) for goal in goals(*point[1:])]
     for state in "near", "far":
         mine = {number: time for number, time in ours.items() if ((*point, number) in figures.far) == (state == "far")}
         checked = [(goal, ratios) for goal, theirs in beside if (ratios := ratio(mine, theirs))]
-        if checked and all(median(ratios.values()) > goal.share for goal, ratios in checked):
-            goal, ratios = checked[0]
+        if not checked or any(median(ratios.values()) <= goal.share for goal, ratios in checked):
+            continue
+        for goal, ratios in checked:
             times_told = [f"{median(values.values()):.3g}" for values in (mine, ratios)]
             yield [state, *times_told, f"{goal.share} of {goal.of}", *beside_floor(figures, point, mine, goal, ratios)]
 
 
-def count(figures, point, names):
-    """Whether a point has a goal and a peer for it."""
-    return any(times(figures, point, goal.of, names) for goal in goals(*point[1:]))
+def has_goal(figures, point, names):
+    """Whether a point has a goal, and a pass with both our time and that of the goal's peer."""
+    ours = figures.rows[point].get("rankfold", {})
+    return any(ours.keys() & times(figures, point, goal.of, names).keys() for goal in goals(*point[1:]))
 
 
 def ratio(ours, theirs):

@@ -210,7 +210,7 @@ def in_columns(lines):
 
 def goals_of(figures, ranks, names):
     """The points that miss their goals."""
-    points = [point for point in figures.rows if point[0] == ranks and goals.count(figures, point, names)]
+    points = [point for point in figures.rows if point[0] == ranks and goals.has_goal(figures, point, names)]
     missed = {point: [[point[1], bytes_of(point[2]), *cells] for cells in goals.missed(figures, point, names)] for point in points}
     if not points:
         return []

@@ -203,8 +203,8 @@ impl Comm {
             return self.run_each(ask, parts);
         }
         let alike = self.alike.into();
-        let likely = |signature: &'static Signature| signature.slots().len() == parts.len();
-        let kept = self.core.kept.find_fused(ask, alike, likely);
+        let lists = has_keys_of(parts);
+        let kept = self.core.kept.find_fused(ask, alike, lists);
         let found = self.run_if(kept.as_deref(), parts);
         found.unwrap_or_else(|| self.run_blocks(ask, parts))
     }
@@ -241,33 +241,37 @@ impl Comm {
 
     /// Reduces vectors that fit into one block, or a single one that fits into none.
     fn run_one(&self, ask: &Ask, parts: &mut [FusedVector<'_>]) -> Result<()> {
-        let vectors = || parts.iter().map(FusedVector::vector);
-        let is_of = |signature: &'static Signature| signature.is_of(vectors());
-        let alike = self.alike.into();
-        let kept = match self.core.kept.find_fused(ask, alike, is_of) {
-            Some(kept) => Some(kept),
-            None => self.keep_fused(ask, Signature::of(vectors()))?,
-        };
+        let kept = self.kept_fused(ask, parts)?;
         let found = self.run_if(kept.as_deref(), parts);
         found.unwrap_or_else(|| self.run_each(ask, parts))
     }
 
-    /// Describes and caches the call of a signature; `None` if there is no signature.
-    fn keep_fused(
-        &self,
-        ask: &Ask,
-        signature: Option<&'static Signature>,
-    ) -> Result<Option<Rc<Kept>>> {
-        let Some(signature) = signature else {
+    /// The call of these vectors; `None` if they have no signature.
+    fn kept_fused(&self, ask: &Ask, parts: &[FusedVector<'_>]) -> Result<Option<Rc<Kept>>> {
+        let alike = self.alike.into();
+        if let Some(kept) = self.core.kept.find_fused(ask, alike, has_keys_of(parts)) {
+            return Ok(Some(kept));
+        }
+        let Some(signature) = Signature::of(parts.iter().map(FusedVector::vector)) else {
             return Ok(None);
         };
+        // Which may be a variant with other keys, if it has many.
+        let is_it = |of: &'static Signature| std::ptr::eq(of, signature);
+        match self.core.kept.find_fused(ask, alike, is_it) {
+            Some(kept) => Ok(Some(kept)),
+            None => self.keep_fused(ask, signature).map(Some),
+        }
+    }
+
+    /// Describes and caches the call of a signature.
+    fn keep_fused(&self, ask: &Ask, signature: &'static Signature) -> Result<Rc<Kept>> {
         let with = in_block!(signature.bytes(), self.with_block());
         let ask = Ask {
             commutes: signature.commutes(),
             fused: Some(signature),
             ..*ask
         };
-        self.keep(ask, with).map(Some)
+        self.keep(ask, with)
     }
 
     fn with_block<const N: usize>(&self) -> With {
@@ -372,6 +376,11 @@ impl Contribution for HeldParts<'_, '_, '_> {
         }
         Ok(floor)
     }
+}
+
+/// Whether a signature is that of these vectors, with their keys.
+fn has_keys_of(parts: &[FusedVector<'_>]) -> impl Fn(&'static Signature) -> bool {
+    |signature| signature.has_keys_of(parts.iter().map(FusedVector::vector))
 }
 
 /// Cells are used by code that is compiled for one type of elements.

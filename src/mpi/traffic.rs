@@ -31,6 +31,10 @@ use super::{Deliver, HEAD, Message};
 
 /// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
 const LETTER: usize = 4032;
+const _: () = assert!(
+    LETTER <= super::abi::SHORTEST_PART,
+    "a letter is one message"
+);
 const RECEIVES: usize = 16;
 /// The number of bytes at the end of a letter that say how long its body is.
 const LENGTH: usize = size_of::<u64>();

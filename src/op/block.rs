@@ -11,8 +11,8 @@
 //! - [`FusedVectors`] have as many vectors as their signature has slots: both that make them compare the numbers.
 //! - A [`FusedVector`] is a [`Listed`], which knows the type of its elements and its operator; it is private.
 //! - A [`List`] compares each of its first vectors with the slot of the same number, and notes in `differs` whether one
-//!   was another; `slots` are those of its signature, both are private to it. A slot has seen only keys of vectors that
-//!   have been compared with it, and vectors with one key differ in their lengths only.
+//!   has another key or length; `slots` are those of its signature, both are private to it. Vectors with one key differ
+//!   in their lengths only.
 //! - Of the places of a [`List`], those below its `count` are initialised, unless they have been moved to its vector: then
 //!   `count` is above their number. They and the vector are dropped by its `Drop` alone; if `drops` is false then, none of
 //!   them has anything to drop, and the vector has no memory.
@@ -69,7 +69,7 @@ pub(crate) struct List<'a> {
     many: ManuallyDrop<Vec<FusedVector<'a>>>,
     /// Whether there is something to drop.
     drops: bool,
-    /// Whether one of the few is another vector than the slot says.
+    /// Whether one of the few has another key or length than its slot.
     differs: bool,
     slots: &'static [Slot; FEW],
     likely: Option<&'static Signature>,
@@ -99,9 +99,8 @@ impl<'a> List<'a> {
         let slots: &'static [Slot] = self.slots;
         match (self.few.get_mut(self.count), slots.get(self.count)) {
             (Some(place), Some(slot)) => {
-                let same = slot.is_as_seen(part.listed.key().number(), part.listed.count());
+                let same = slot.has(part.listed.key().number(), part.listed.count());
                 place.write(part);
-                // Without a call, so that the compiler knows how many are listed.
                 if !same {
                     self.is_another();
                 }
@@ -111,7 +110,7 @@ impl<'a> List<'a> {
         self.count += 1;
     }
 
-    /// Notes that a vector is not known to be that of its slot.
+    /// Notes that a vector has another key or length than its slot: rarely, so that the others store nothing.
     #[cold]
     fn is_another(&mut self) {
         self.differs = true;
@@ -139,7 +138,7 @@ impl<'a> List<'a> {
         }
     }
 
-    /// The vectors, if they are few and have the likely signature.
+    /// The vectors, if they have the likely signature; of more than a few it may say that they have not.
     #[inline(always)]
     pub(crate) fn as_likely(&mut self) -> Option<FusedVectors<'_, 'a>> {
         let signature = self.likely?;
@@ -303,19 +302,14 @@ pub(crate) struct FusedVectors<'p, 'a> {
 }
 
 impl<'p, 'a> FusedVectors<'p, 'a> {
-    /// `None` if the signature is another one. Otherwise its slots have then seen the vectors.
+    /// `None` if the signature is another one.
     #[inline(never)]
     pub(crate) fn new(
         signature: &'static Signature,
         parts: &'p mut [FusedVector<'a>],
     ) -> Option<Self> {
-        if !signature.is_of(parts.iter().map(FusedVector::vector)) {
-            return None;
-        }
-        for (slot, part) in signature.slots().iter().zip(&*parts) {
-            slot.see(part.listed.key().number());
-        }
-        Some(FusedVectors { signature, parts })
+        let same = signature.is_of(parts.iter().map(FusedVector::vector));
+        same.then_some(FusedVectors { signature, parts })
     }
 
     #[inline]

@@ -1,15 +1,16 @@
 //! The type signature of a fused call: types, lengths and operators of its vectors, and where each lies in a block.
 //!
-//! Equal signatures are one, in the whole process: each is made once and kept for ever, so ranks compare signatures
-//! exactly by comparing two numbers. Their memory is bounded: after [`MOST`] vectors, no new signature is made. Whether
-//! a signature is known is then the same for all ranks, at all times.
+//! Equal signatures have one number, in the whole process, so ranks compare signatures exactly by comparing two numbers.
+//! Their operators may be of several types, of which two closures are: of each signature there are a few variants, by
+//! the keys of their vectors, so that what a line lists is compared with what the same line has listed before. Each is
+//! made once and kept for ever. Their memory is bounded: after [`MOST`] vectors, no new signature is made, and after
+//! [`VARIANTS`] no new variant. Whether a signature is known is then the same for all ranks, at all times.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
@@ -28,6 +29,9 @@ pub(crate) const LONGEST: usize = 4096;
 /// The number of vectors in all signatures of the process.
 const MOST: usize = 1 << 16;
 
+/// The number of variants of a signature.
+const VARIANTS: usize = 16;
+
 /// The number of vectors that are compared with a signature while they are listed.
 pub(crate) const FEW: usize = 8;
 
@@ -41,6 +45,8 @@ pub(crate) struct Vector {
     pub count: usize,
     pub op: OperatorKind,
     pub commutes: bool,
+    /// The number of the [key](super::listed::Key) with which it is listed. Ranks need not agree about it.
+    pub key: usize,
 }
 
 impl Vector {
@@ -83,8 +89,6 @@ impl fmt::Display for Vector {
 
 /// A vector and its place.
 pub(crate) struct Slot {
-    /// The key of the first such vector that was compared with this one in full; 0: none was.
-    seen: AtomicUsize,
     pub vector: Vector,
     /// Its first byte in the block.
     pub first: usize,
@@ -93,50 +97,34 @@ pub(crate) struct Slot {
 }
 
 impl Slot {
-    /// What stands behind the last vector.
-    const fn none() -> Slot {
-        let vector = Vector {
+    /// What stands behind the last vector: no key is 0.
+    const NONE: Slot = Slot {
+        vector: Vector {
             info: Info::of_value::<Slot>(),
             count: 0,
             op: OperatorKind::None,
             commutes: false,
-        };
-        Slot::new(vector, 0, 0)
-    }
+            key: 0,
+        },
+        first: 0,
+        bytes: 0,
+    };
 
-    const fn new(vector: Vector, first: usize, bytes: usize) -> Slot {
-        Slot {
-            seen: AtomicUsize::new(0),
-            vector,
-            first,
-            bytes,
-        }
-    }
-
-    /// Whether a vector with this key and length is known to be this one.
+    /// Whether a vector with this key and length is this one.
     #[inline(always)]
-    pub(super) fn is_as_seen(&self, key: usize, count: usize) -> bool {
-        // Relaxed: the number alone is compared, and true of this slot whoever has stored it.
-        self.seen.load(Ordering::Relaxed) == key && self.vector.count == count
-    }
-
-    /// Takes note of the key of such a vector, unless there is one: it would be taken in turns from ranks that list others.
-    pub(super) fn see(&self, key: usize) {
-        // Relaxed: as above, and of two that store one stays.
-        if self.seen.load(Ordering::Relaxed) == 0 {
-            self.seen.store(key, Ordering::Relaxed);
-        }
+    pub(super) fn has(&self, key: usize, count: usize) -> bool {
+        self.vector.key == key && self.vector.count == count
     }
 }
 
 /// The first slots of no signature.
-pub(super) static NO_SLOTS: [Slot; FEW] = [const { Slot::none() }; FEW];
+pub(super) static NO_SLOTS: [Slot; FEW] = [Slot::NONE; FEW];
 
 /// The vectors of a fused call, in their order.
 pub(crate) struct Signature {
     /// Not 0.
     id: u32,
-    /// Those of the vectors and, if they are few, [`Slot::none`] behind them up to the number [`FEW`].
+    /// Those of the vectors and, if they are few, [`Slot::NONE`] behind them up to the number [`FEW`].
     slots: Box<[Slot]>,
     /// The number of vectors.
     count: usize,
@@ -144,30 +132,21 @@ pub(crate) struct Signature {
 }
 
 impl Signature {
-    /// The signature of these vectors; `None` if they do not fit into a block, or if it is new and there are too many.
+    /// The signature of these vectors, with their keys unless it has too many variants; `None` if they do not fit into a
+    /// block, or if it is new and there are too many.
     #[cold]
     pub(crate) fn of(vectors: impl Iterator<Item = Vector>) -> Option<&'static Signature> {
-        let slots = placed(vectors)?;
-        let mut known = KNOWN.lock();
-        let keys = slots.iter().map(|slot| slot.vector.key()).collect();
-        if let Some(signature) = known.signatures.get(&keys) {
-            return Some(signature);
-        }
-        let vectors = known.vectors + slots.len() + 1;
-        if vectors > MOST {
-            return None;
-        }
-        known.vectors = vectors;
-        let signature = Signature::new(known.signatures.len() as u32 + 1, slots);
-        let signature: &'static Signature = Box::leak(Box::new(signature));
-        known.signatures.insert(keys, signature);
-        Some(signature)
+        KNOWN.lock().signature(placed(vectors)?)
+    }
+
+    fn leaked(id: u32, slots: Vec<Slot>) -> &'static Signature {
+        Box::leak(Box::new(Signature::new(id, slots)))
     }
 
     fn new(id: u32, mut slots: Vec<Slot>) -> Signature {
         let (count, last) = (slots.len(), slots.last());
         let bytes = last.map_or(0, |slot| slot.first + slot.bytes);
-        slots.resize_with(count.max(FEW), Slot::none);
+        slots.resize_with(count.max(FEW), || Slot::NONE);
         Signature {
             id,
             slots: slots.into(),
@@ -203,7 +182,14 @@ impl Signature {
         self.slots().iter().all(|slot| slot.vector.commutes)
     }
 
-    /// Whether it is the signature of vectors.
+    /// Whether it is that of these vectors, and has their keys.
+    pub(crate) fn has_keys_of(&self, vectors: impl ExactSizeIterator<Item = Vector>) -> bool {
+        let same_number = vectors.len() == self.count;
+        let mut both = self.slots().iter().zip(vectors);
+        same_number && both.all(|(slot, vector)| slot.has(vector.key, vector.count))
+    }
+
+    /// Whether it is the signature of vectors, with whatever keys.
     #[inline(always)]
     pub(crate) fn is_of(&self, vectors: impl ExactSizeIterator<Item = Vector> + Clone) -> bool {
         if vectors.len() != self.count {
@@ -243,7 +229,11 @@ fn placed(vectors: impl Iterator<Item = Vector>) -> Option<Vec<Slot>> {
     let slots = vectors.map(|vector| {
         let place = vector.after(end)?;
         end = place.end;
-        Some(Slot::new(vector, place.start, place.len()))
+        Some(Slot {
+            vector,
+            first: place.start,
+            bytes: place.len(),
+        })
     });
     slots.collect()
 }
@@ -253,7 +243,8 @@ type Key = (TypeId, usize, u8, bool);
 
 /// The signatures of the process.
 struct Known {
-    signatures: BTreeMap<Vec<Key>, &'static Signature>,
+    /// The variants of each.
+    signatures: BTreeMap<Vec<Key>, Vec<&'static Signature>>,
     /// The number of vectors in them, and one for each signature.
     vectors: usize,
 }
@@ -262,6 +253,29 @@ static KNOWN: Mutex<Known> = Mutex::new(Known {
     signatures: BTreeMap::new(),
     vectors: 0,
 });
+
+impl Known {
+    /// The signature of vectors in these places.
+    fn signature(&mut self, slots: Vec<Slot>) -> Option<&'static Signature> {
+        let keys: Vec<Key> = slots.iter().map(|slot| slot.vector.key()).collect();
+        let number = self.signatures.len() as u32 + 1;
+        let Some(variants) = self.signatures.get_mut(&keys) else {
+            self.vectors = Some(self.vectors + slots.len() + 1).filter(|sum| *sum <= MOST)?;
+            let signature = Signature::leaked(number, slots);
+            self.signatures.insert(keys, vec![signature]);
+            return Some(signature);
+        };
+        let vectors = || slots.iter().map(|slot| slot.vector);
+        if let Some(same) = variants.iter().find(|it| it.has_keys_of(vectors())) {
+            return Some(same);
+        }
+        let first = variants[0];
+        if variants.len() < VARIANTS {
+            variants.push(Signature::leaked(first.id, slots));
+        }
+        variants.last().copied()
+    }
+}
 
 #[cfg(all(test, not(loom)))]
 mod tests {
@@ -274,6 +288,7 @@ mod tests {
             count,
             op,
             commutes: true,
+            key: 1,
         }
     }
 

@@ -48,7 +48,7 @@ pub fn leaders_that_fail(ranks: usize) {
             for victim in 0..size {
                 // Of two ranks in each process, each leads one of two calls.
                 let seen = [0, 1].map(|before| fails(ranks, (way, victim), before, length));
-                // Of a long one the first rank may fold alone.
+                // Of a long one the rank that leads may fold alone.
                 let may_not_fold = way == Way::Operator && length > 3 && victim % ranks > 0;
                 assert!(
                     seen[0] || seen[1] || may_not_fold,
@@ -108,6 +108,24 @@ fn names(error: &Error, victim: Rank, is_mismatch: bool) {
             assert!(is_mismatch || text.contains(&named), "{error}");
         }
         _ => panic!("{error}"),
+    }
+}
+
+/// A far rank panics while the others broadcast without end, which no rank of the root's process waits for.
+pub fn broadcasts_without_end(ranks: usize) {
+    let size = world(ranks).run(|comm| Ok(comm.size())).unwrap()[0];
+    for victim in [size - 1, size - ranks] {
+        let report = world(ranks).run_each(|comm| -> Result<()> {
+            for call in 0u64.. {
+                let mut numbers = [call * u64::from(comm.rank() == 0); 3];
+                comm.broadcast(0, &mut numbers)?;
+                assert_eq!(numbers, [call; 3]);
+                assert!(comm.rank() != victim || call < 100, "boom");
+            }
+            Ok(())
+        });
+        assert!(report.wall < SOON, "{:?}: {report}", report.wall);
+        assert_eq!(report.culprit, Some(victim), "{report}");
     }
 }
 

@@ -33,6 +33,7 @@ pub const PROGRAMS: &[Program] = &[
     ("odd_ranks", reports::odd_ranks),
     ("straight", straight::straight),
     ("leaders_that_fail", leaders::leaders_that_fail),
+    ("broadcasts_without_end", leaders::broadcasts_without_end),
     ("lengths_across_a_bound", leaders::lengths_across_a_bound),
     ("leaders_by_number", leaders::leaders_by_number),
     ("long_sums", leaders::long_sums),

@@ -111,6 +111,27 @@ fn vectors_have_one_signature() {
 }
 
 #[test]
+fn lists_with_closures_of_several_types_have_variants_of_one_signature() {
+    let (mut a, mut b) = ([1u64], [2u64]);
+    let mut sums = [FusedVector::new(&mut a, |left: u64, right: u64| {
+        left + right
+    })];
+    let mut most = [FusedVector::new(&mut b, |left: u64, right: u64| {
+        left.max(right)
+    })];
+    let (of_sums, of_most) = (signature(&sums), signature(&most));
+    assert_eq!(of_sums.id(), of_most.id());
+    let has = |signature: &Signature, list: &[FusedVector<'_>]| {
+        signature.has_keys_of(list.iter().map(FusedVector::vector))
+    };
+    assert!(has(of_sums, &sums) && has(of_most, &most));
+    assert!(!has(of_sums, &most) && !has(of_most, &sums) && !has(of_sums, &[]));
+    assert!(std::ptr::eq(signature(&sums), of_sums));
+    assert!(FusedVectors::new(of_sums, &mut most).is_some());
+    assert!(FusedVectors::new(of_most, &mut sums).is_some());
+}
+
+#[test]
 fn every_operator_of_a_list_is_dropped_once() {
     for count in [0, 1, 7, 8, 9, 30] {
         let dropped = Rc::new(());

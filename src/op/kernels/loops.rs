@@ -241,7 +241,7 @@ pub(super) fn each<T: Copy>(acc: &mut [T], other: &[T], mut f: impl FnMut(&mut T
     if size_of::<T>() != 8 || n > 8 {
         return (0..n).for_each(|i| f(&mut acc[i], other[i]));
     }
-    // At most eight: by four, two and one, so that there are few branches, and two elements are folded at once.
+    // At most eight: by eight, four, two and one, so that there are few branches, and two elements are folded at once.
     let (acc, other) = chunk::<8, T>(acc, other, &mut f);
     let (acc, other) = chunk::<4, T>(acc, other, &mut f);
     let (acc, other) = chunk::<2, T>(acc, other, &mut f);

@@ -6,7 +6,7 @@
 //! a unique borrow, and accesses it through one raw pointer from then on, as the lender does. Each end writes the parts
 //! that it has [taken](crate::transport::memory::copy_claims), and no part is taken twice. The borrower stays until the
 //! lender has reported all of its own parts; rather than unwind before, it ends the process. A lender finds these words
-//! open only during the loan that it waits for, whose length and type the borrower has compared. The destination of a
+//! open only during their loan, whose length and type the borrower has compared. The destination of a
 //! message that is not lent is filled from [`Packet::open`], which shows a lent message only between claim and
 //! settling. [`help`] is called with the claims of the loan whose bytes it gets: by `port/send.rs` with the lender's own,
 //! during its one blocking loan, and by `port/standing.rs` with those of a standing loan that is not over.
@@ -83,7 +83,7 @@ impl Packet {
 ///
 /// # Safety
 ///
-/// `claims` belongs to `lender`, the lender of `from`. The caller has claimed that loan and not settled it. `to` has as
+/// `claims` are those of the loan of `from` by `lender`. The caller has claimed that loan and not settled it. `to` has as
 /// many bytes as `from`, and no other code accesses them.
 unsafe fn copy_cooperatively(
     claims: &CopyClaims,

@@ -13,7 +13,6 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::op::elements::Elements;
-use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cooperative_copy;
 use crate::transport::memory::copy_claims::{COOPERATIVE, Side};
 use crate::transport::memory::fast_box::Out;
@@ -155,8 +154,12 @@ impl Port {
         }
     }
 
-    /// Helps the receiver of what is lent to copy it, if it is copying; returns whether it was.
+    /// Helps the receiver of what is lent to copy it, if it is copying; returns whether it was. Not where the receiver may
+    /// write there: such memory is not even read.
     fn help(&self, open: &Open<'_>) -> bool {
+        if open.loan.is_exclusive() {
+            return false;
+        }
         let (claims, side) = (open.loan.claims(), Side::of(self.me, open.to));
         let helped = cooperative_copy::help(open.data.bytes(), claims, side, &self.copies);
         if helped {
@@ -208,22 +211,13 @@ impl Port {
                 // Not kept: its packet alone has the copy, which is freed with it.
                 return;
             }
-            self.wait_read(&open);
+            self.wait_settled(open.to, open.loan.word(), open.ticket);
         }
         if !open.loan.word().is_over(open.ticket) {
             // A read of freed memory would be worse than the end of the process.
             std::process::abort();
         }
         self.spare_loans.borrow_mut().keep(open.loan);
-    }
-
-    /// Waits for the receiver that is reading what is lent.
-    fn wait_read(&self, open: &Open<'_>) {
-        let is_read = || {
-            self.help(open);
-            open.is_settled()
-        };
-        self.wait_bound(&|| Needs::One(open.to), is_read);
     }
 }
 

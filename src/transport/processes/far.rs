@@ -31,6 +31,10 @@ use crate::transport::{CommShared, Fabric};
 /// The bytes of the shortest message that is sent from where it is.
 const LENT_FROM: usize = 1 << 16;
 
+/// The messages to a process after which what has arrived is taken in: a rank that only sends would never hear that its
+/// receivers have ended.
+const SENDS: u64 = 64;
+
 /// The ranks of a world in other processes.
 pub(crate) struct Far {
     pub(super) session: &'static Session,
@@ -181,14 +185,21 @@ impl Far {
     /// Sends the elements of a packet.
     pub(super) fn send(&self, fabric: &Fabric, to: Rank, packet: &Packet, kind: Kind) {
         packet.open_elements(packet.info(), fabric, |elements| {
-            self.send_elements(to, packet.head, elements, kind);
+            self.send_elements(fabric, to, packet.head, elements, kind);
         });
     }
 
     /// Sends elements of a type that may leave the process, which is checked before.
-    pub(super) fn send_elements(&self, to: Rank, head: Head, elements: Elements<'_>, kind: Kind) {
+    pub(super) fn send_elements(
+        &self,
+        fabric: &Fabric,
+        to: Rank,
+        head: Head,
+        elements: Elements<'_>,
+        kind: Kind,
+    ) {
         match wire::envelope(kind, self.world, to, head, elements) {
-            Some(envelope) => self.send_in(&envelope, elements),
+            Some(envelope) => self.send_in(fabric, &envelope, elements),
             None => panic!("{} cannot leave the process", elements.info().name()),
         }
     }
@@ -209,11 +220,14 @@ impl Far {
 
     /// Sends elements in their envelope.
     #[inline]
-    pub(super) fn send_in(&self, envelope: &Envelope, elements: Elements<'_>) {
+    pub(super) fn send_in(&self, fabric: &Fabric, envelope: &Envelope, elements: Elements<'_>) {
         let (to, head) = (self.process_of(envelope.to), envelope.bytes());
-        self.will_send(to);
+        let before = self.will_send(to);
         self.session.processes.send(to, &head, elements.bytes());
-        self.tell_received_later();
+        match (before + 1).is_multiple_of(SENDS) {
+            true => self.look(Some(fabric), true),
+            false => self.tell_received_later(),
+        }
     }
 
     /// Sends elements in their envelope from a call that may wait: long ones from where they are, if their receiver takes
@@ -228,7 +242,7 @@ impl Far {
         // Of ranks that share a core, the one that waits takes it from the other, which copies take less of.
         let is_copied = || fabric.is_crowded() || fabric.is_controlled();
         match elements.size() < LENT_FROM || is_copied() {
-            true => self.send_in(envelope, elements),
+            true => self.send_in(fabric, envelope, elements),
             false => self.send_announced(fabric, envelope, elements),
         }
     }
@@ -302,10 +316,10 @@ impl Far {
         self.tell_received_later();
     }
 
-    /// Counts a message that is about to be sent.
-    pub(super) fn will_send(&self, to: usize) {
+    /// Counts a message that is about to be sent, and returns the number of those before.
+    pub(super) fn will_send(&self, to: usize) -> u64 {
         // Relaxed: read once this rank sleeps, under the lock under which it went to sleep.
-        self.sent[to].fetch_add(1, Ordering::Relaxed);
+        self.sent[to].fetch_add(1, Ordering::Relaxed)
     }
 
     /// Counts a message that was received, after it was delivered.

@@ -172,7 +172,7 @@ impl Fabric {
     ) -> bool {
         let there = self.is_there(to);
         if let Some(far) = &self.far {
-            far.send_elements(to, head, data, wire::Kind::Mail);
+            far.send_elements(self, to, head, data, wire::Kind::Mail);
         }
         there
     }

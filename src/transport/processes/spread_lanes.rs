@@ -47,7 +47,9 @@ impl Lanes for SpreadLanes {
 
     fn post(&self, to: Rank, head: Head, data: Elements<'_>) {
         match (self.far(to), &self.fabric.far) {
-            (Some(rank), Some(far)) => far.send_elements(rank, head, data, Kind::Lane),
+            (Some(rank), Some(far)) => {
+                far.send_elements(&self.fabric, rank, head, data, Kind::Lane);
+            }
             _ => self.near.post(to, head, data),
         }
     }

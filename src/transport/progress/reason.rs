@@ -31,8 +31,8 @@ pub(crate) struct Reason<'a> {
 }
 
 impl Reason<'_> {
-    /// Whether it is a wait for ranks of this process in a part of a call over processes, in which some rank here takes in
-    /// messages.
+    /// Whether it is a wait for ranks of this process in a part of a call over processes. In another part of such a call
+    /// a rank of this process takes in messages, or sends some, and takes in messages now and then.
     pub(super) fn is_in_near_part(&self) -> bool {
         self.comm
             .is_some_and(|comm| comm.is_part() && !comm.spans())
