@@ -390,42 +390,45 @@ fn all_of_it_holds_over_channels() {
     ]);
 }
 
-/// An operator of a type of its own: sums, and as often as it is applied `N` more.
-fn with_more<const N: u64>(comm: &Comm) -> Result<u64> {
-    let (mut sum, mut most) = ([comm.rank() as u64; 5], [comm.rank() as u64]);
-    comm.fused(|list| {
-        list.all_reduce(&mut sum, |left, right| left + right + N);
-        list.all_reduce(&mut most, |left: u64, right| left.max(right));
-    })?;
-    assert!(sum.iter().all(|it| *it == sum[0]));
-    assert_eq!(most[0], comm.size() as u64 - 1);
-    Ok(sum[0])
+/// A list whose operators have a type of their own, at a line of its own: sums, and as often as it is applied so much more.
+macro_rules! with_more {
+    ($more:literal) => {
+        |comm: &Comm| -> Result<u64> {
+            let (mut sum, mut most) = ([comm.rank() as u64; 5], [comm.rank() as u64]);
+            comm.fused(|list| {
+                list.all_reduce(&mut sum, |left, right| left + right + $more);
+                list.all_reduce(&mut most, |left: u64, right| left.max(right));
+            })?;
+            assert_eq!((sum, most[0]), ([sum[0]; 5], comm.size() as u64 - 1));
+            Ok(sum[0])
+        }
+    };
 }
 
-/// Lists with closures of more types at one line than a signature has variants.
+/// More lists that differ in the types of their operators than a signature has variants.
 #[test]
-fn one_line_may_list_closures_of_many_types() {
+fn lists_of_closures_of_many_types_are_folded_by_each_of_them() {
     let calls: [fn(&Comm) -> Result<u64>; 20] = [
-        with_more::<0>,
-        with_more::<1>,
-        with_more::<2>,
-        with_more::<3>,
-        with_more::<4>,
-        with_more::<5>,
-        with_more::<6>,
-        with_more::<7>,
-        with_more::<8>,
-        with_more::<9>,
-        with_more::<10>,
-        with_more::<11>,
-        with_more::<12>,
-        with_more::<13>,
-        with_more::<14>,
-        with_more::<15>,
-        with_more::<16>,
-        with_more::<17>,
-        with_more::<18>,
-        with_more::<19>,
+        with_more!(0),
+        with_more!(1),
+        with_more!(2),
+        with_more!(3),
+        with_more!(4),
+        with_more!(5),
+        with_more!(6),
+        with_more!(7),
+        with_more!(8),
+        with_more!(9),
+        with_more!(10),
+        with_more!(11),
+        with_more!(12),
+        with_more!(13),
+        with_more!(14),
+        with_more!(15),
+        with_more!(16),
+        with_more!(17),
+        with_more!(18),
+        with_more!(19),
     ];
     for ranks in [1, 2, 5] {
         World::new(ranks)
@@ -440,4 +443,47 @@ fn one_line_may_list_closures_of_many_types() {
             })
             .unwrap();
     }
+}
+
+fn nine_with_more<const N: u64>(comm: &Comm) -> Result<u64> {
+    let mut sums = [[comm.rank() as u64]; 9];
+    comm.fused(|list| {
+        let (last, others) = sums.split_last_mut().expect("nine");
+        others
+            .iter_mut()
+            .for_each(|one| list.all_reduce(one, op::Sum));
+        list.all_reduce(last, |left, right| left + right + N);
+    })?;
+    Ok(sums[8][0])
+}
+
+/// One line lists closures of several types, the last of nine vectors, and ranks of one call list different ones.
+#[test]
+fn one_line_and_one_call_may_list_closures_of_several_types() {
+    let calls: [fn(&Comm) -> Result<u64>; 6] = [
+        nine_with_more::<0>,
+        nine_with_more::<1>,
+        nine_with_more::<2>,
+        nine_with_more::<3>,
+        nine_with_more::<4>,
+        nine_with_more::<5>,
+    ];
+    World::new(3)
+        .run(|comm| {
+            for round in 0..30 {
+                let more = round % calls.len();
+                assert_eq!(calls[more](comm)?, 3 + 2 * more as u64);
+                let mut sum = [1u64; 7];
+                match comm.rank() {
+                    0 => comm.fused(|list| list.all_reduce(&mut sum, |a, b| a + b))?,
+                    1 => comm.fused(|list| list.all_reduce(&mut sum, |a, b| b + a))?,
+                    _ => {
+                        comm.fused(|list| list.all_reduce(&mut sum, |a: u64, b| a.wrapping_add(b)))?
+                    }
+                }
+                assert_eq!(sum, [3; 7]);
+            }
+            Ok(())
+        })
+        .unwrap();
 }

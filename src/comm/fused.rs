@@ -48,8 +48,9 @@ impl Comm {
     ///
     /// An operator that has captured something is stored on the heap, as are all vectors after the eighth.
     ///
-    /// A process keeps a description of each different list that it has fused, up to 65536 vectors in all lists. The
-    /// vectors of further lists are reduced one by one.
+    /// A process keeps a description of each different list that it has fused, up to 65536 vectors in all lists, and
+    /// as many again of lists that differ in the types of their operators alone. The vectors of further lists are reduced
+    /// one by one.
     ///
     /// # Rounding
     ///
@@ -252,15 +253,15 @@ impl Comm {
         if let Some(kept) = self.core.kept.find_fused(ask, alike, has_keys_of(parts)) {
             return Ok(Some(kept));
         }
-        let Some(signature) = Signature::of(parts.iter().map(FusedVector::vector)) else {
-            return Ok(None);
-        };
-        // Which may be a variant with other keys, if it has many.
-        let is_it = |of: &'static Signature| std::ptr::eq(of, signature);
-        match self.core.kept.find_fused(ask, alike, is_it) {
-            Some(kept) => Ok(Some(kept)),
-            None => self.keep_fused(ask, signature).map(Some),
+        // A line that lists operators of several types keeps one call for all of them.
+        let vectors = || parts.iter().map(FusedVector::vector);
+        let is_of = |of: &'static Signature| of.is_of(vectors());
+        if let Some(kept) = self.core.kept.find_fused(ask, alike, is_of) {
+            return Ok(Some(kept));
         }
+        let signature = Signature::of(vectors());
+        let kept = signature.map(|signature| self.keep_fused(ask, signature));
+        kept.transpose()
     }
 
     /// Describes and caches the call of a signature.

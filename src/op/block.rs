@@ -7,7 +7,8 @@
 //!   [`FusedVectors::pack`] alone writes them, of vectors each of which [`FusedVectors::new`] has compared with the signature. A
 //!   `Packed` is made of a [`Block`] that bears the number of its signature, or by a caller who promises the same.
 //! - Only this file makes blocks and writes to them, and only [`FusedVectors::block`] writes a number behind the vectors that it
-//!   has copied. No two signatures of the process have one number, and none is 0, that of a block that holds nothing.
+//!   has copied. Signatures with one number have the same vectors at the same places, and none is 0, that of a block
+//!   that holds nothing.
 //! - [`FusedVectors`] have as many vectors as their signature has slots: both that make them compare the numbers.
 //! - A [`FusedVector`] is a [`Listed`], which knows the type of its elements and its operator; it is private.
 //! - A [`List`] compares each of its first vectors with the slot of the same number, and notes in `differs` whether one

@@ -1,10 +1,11 @@
 //! The type signature of a fused call: types, lengths and operators of its vectors, and where each lies in a block.
 //!
 //! Equal signatures have one number, in the whole process, so ranks compare signatures exactly by comparing two numbers.
-//! Their operators may be of several types, of which two closures are: of each signature there are a few variants, by
-//! the keys of their vectors, so that what a line lists is compared with what the same line has listed before. Each is
-//! made once and kept for ever. Their memory is bounded: after [`MOST`] vectors, no new signature is made, and after
-//! [`VARIANTS`] no new variant. Whether a signature is known is then the same for all ranks, at all times.
+//! Their operators may be of several types, as two closures are: of each signature there are a few variants, by the keys of
+//! their vectors, so that what a line lists is compared with what the same line has listed before. All have the same types,
+//! lengths, places, kinds and laws. Each is made once and kept for ever. Their memory is bounded: after [`MOST`] vectors
+//! no new signature is made, and after as many in variants, or [`VARIANTS`] of one signature, no new variant. Whether a
+//! signature is known is then the same for all ranks, at all times.
 
 use std::any::TypeId;
 use std::collections::BTreeMap;
@@ -155,7 +156,7 @@ impl Signature {
         }
     }
 
-    /// A number that no other signature has, and that is not 0.
+    /// A number that no other signature has but its variants, and that is not 0.
     #[inline]
     pub(crate) fn id(&self) -> u32 {
         self.id
@@ -245,13 +246,16 @@ type Key = (TypeId, usize, u8, bool);
 struct Known {
     /// The variants of each.
     signatures: BTreeMap<Vec<Key>, Vec<&'static Signature>>,
-    /// The number of vectors in them, and one for each signature.
+    /// The number of vectors in the first variant of each, and one for each signature.
     vectors: usize,
+    /// The same of all other variants.
+    in_variants: usize,
 }
 
 static KNOWN: Mutex<Known> = Mutex::new(Known {
     signatures: BTreeMap::new(),
     vectors: 0,
+    in_variants: 0,
 });
 
 impl Known {
@@ -270,7 +274,8 @@ impl Known {
             return Some(same);
         }
         let first = variants[0];
-        if variants.len() < VARIANTS {
+        if variants.len() < VARIANTS && self.in_variants + slots.len() < MOST {
+            self.in_variants += slots.len() + 1;
             variants.push(Signature::leaked(first.id, slots));
         }
         variants.last().copied()

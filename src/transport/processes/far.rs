@@ -31,7 +31,7 @@ use crate::transport::{CommShared, Fabric};
 /// The bytes of the shortest message that is sent from where it is.
 const LENT_FROM: usize = 1 << 16;
 
-/// The messages to a process after which what has arrived is taken in: a rank that only sends would never hear that its
+/// The messages of near ranks after which what has arrived is taken in: a rank that only sends would never hear that its
 /// receivers have ended.
 const SENDS: u64 = 64;
 
@@ -67,6 +67,8 @@ pub(crate) struct Far {
     /// By process: number of messages sent to it, and received; those about silence are not counted.
     sent: Box<[AtomicU64]>,
     received: Box<[AtomicU64]>,
+    /// The messages that near ranks have sent.
+    posts: AtomicU64,
     pub(super) silence: Mutex<Silence>,
     /// Held while a rank decides what to say of silence and sends it: the other processes hear it in the order in which it
     /// was decided.
@@ -119,6 +121,7 @@ impl Far {
             not_started: OnceLock::new(),
             sent: all.iter().map(|_| AtomicU64::new(0)).collect(),
             received: all.iter().map(|_| AtomicU64::new(0)).collect(),
+            posts: AtomicU64::new(0),
             held: HeldMessages::new(all.len()),
             silence: Mutex::new(Silence::new(me, all.len())),
             saying: Mutex::default(),
@@ -222,10 +225,12 @@ impl Far {
     #[inline]
     pub(super) fn send_in(&self, fabric: &Fabric, envelope: &Envelope, elements: Elements<'_>) {
         let (to, head) = (self.process_of(envelope.to), envelope.bytes());
-        let before = self.will_send(to);
+        self.will_send(to);
         self.session.processes.send(to, &head, elements.bytes());
+        // Relaxed: it orders nothing.
+        let before = self.posts.fetch_add(1, Ordering::Relaxed);
         match (before + 1).is_multiple_of(SENDS) {
-            true => self.look(Some(fabric), true),
+            true => self.poll(Some(fabric), true),
             false => self.tell_received_later(),
         }
     }
@@ -316,10 +321,10 @@ impl Far {
         self.tell_received_later();
     }
 
-    /// Counts a message that is about to be sent, and returns the number of those before.
-    pub(super) fn will_send(&self, to: usize) -> u64 {
+    /// Counts a message that is about to be sent.
+    pub(super) fn will_send(&self, to: usize) {
         // Relaxed: read once this rank sleeps, under the lock under which it went to sleep.
-        self.sent[to].fetch_add(1, Ordering::Relaxed)
+        self.sent[to].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Counts a message that was received, after it was delivered.
