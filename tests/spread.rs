@@ -10,6 +10,8 @@ mod corrupt;
 mod ends;
 #[path = "spread/leaders.rs"]
 mod leaders;
+#[path = "spread/left.rs"]
+mod left;
 #[path = "spread/programs.rs"]
 mod programs;
 #[path = "spread/random_programs.rs"]
@@ -23,8 +25,6 @@ mod support;
 mod traces;
 
 use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
@@ -100,7 +100,7 @@ impl Launcher {
             .env("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
             .output()
             .unwrap();
-        let left = left(&mark);
+        let left = left::by_mark(MARK, &mark);
         let said = text(&output);
         assert!(left.is_empty(), "{program} is left: {left:#?}\n{said}");
         output
@@ -134,34 +134,6 @@ impl Launcher {
 fn text(output: &Output) -> String {
     let both = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes));
     format!("{}\n{}\n{}", output.status, both[0], both[1])
-}
-
-/// The processes with this mark, once those that are ending have ended: what each runs, and its state.
-fn left(mark: &str) -> Vec<String> {
-    let marked = format!("{MARK}={mark}").into_bytes();
-    let has_mark =
-        |environment: Vec<u8>| environment.split(|byte| *byte == 0).any(|it| it == marked);
-    let look = || -> Vec<String> {
-        let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-        let folders = processes.map(|it| it.path());
-        let is_left = |folder: &PathBuf| fs::read(folder.join("environ")).is_ok_and(has_mark);
-        folders.filter(is_left).map(|it| about(&it)).collect()
-    };
-    let looks = (0..2000).map(|_| {
-        thread::yield_now();
-        look()
-    });
-    let last = looks.take_while(|left| !left.is_empty()).last();
-    last.map_or_else(Vec::new, |_| look())
-}
-
-/// What a process runs, and its state.
-fn about(folder: &Path) -> String {
-    let read = |file| fs::read_to_string(folder.join(file)).unwrap_or_default();
-    let (command, status) = (read("cmdline").replace('\0', " "), read("status"));
-    let state = status.lines().find(|line| line.starts_with("State"));
-    let state = state.unwrap_or("ended meanwhile");
-    format!("{}, {state}: {command}", folder.display())
 }
 
 /// What each process of a launch runs; without a launcher nothing.
