@@ -44,7 +44,7 @@ pub fn deadlocks(ranks: usize) {
 
 /// Ranks that handle their deadlock go on, also into the next one, and no message is taken for part of either.
 fn several_deadlocks(ranks: usize) {
-    let times = 20;
+    let times = 50;
     let report = world(ranks).run_each(|comm| {
         for time in 0..times {
             let error = comm.recv::<u8>(right(comm), 0).unwrap_err();

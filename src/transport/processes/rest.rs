@@ -71,7 +71,7 @@ impl Fabric {
     }
 
     /// Tells the near ranks what all processes find by the local states of all, once those are here and the other processes
-    /// have been told of it: what a rank does after that is held there.
+    /// have been told of it: what a rank does after that is held there. An error that it returns ends the sleep of `me`.
     pub(super) fn conclude(&self, far: &Far, me: Option<Rank>) -> Option<Error> {
         // Kept until the registry is closed: the last reference to one may be here.
         let comms = self.comms();
@@ -88,6 +88,11 @@ impl Fabric {
         for verdict in &judged.verdicts {
             let told = self.pronounce(&mut registry, me, (verdict, &judged), &comms);
             error = error.or(told);
+        }
+        if let (Some(me), Some(_)) = (me, &error) {
+            // Before another rank that is told goes on: to that one it would seem to wait still.
+            self.rise(&mut registry, me);
+            registry.entries[me].verdict = None;
         }
         drop(registry);
         far.take_held(Some(self), judged.finds_nothing());

@@ -336,7 +336,6 @@ impl Port {
                 return Ok(());
             }
             if let Some(error) = self.fabric.silenced(Some(self.me)) {
-                self.fabric.get_up(self.me);
                 return Err(error);
             }
             let nap = self.nap(naps);
