@@ -440,7 +440,7 @@ fn an_announcement_that_is_spoiled_holds_up_no_process() {
 fn the_traces_of_all_processes_are_merged() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
     for launcher in launchers().iter().filter(|launcher| launcher.most > 1) {
-        fs::create_dir_all(&folder).unwrap();
+        std::fs::create_dir_all(&folder).unwrap();
         launcher.check_with(
             "traces",
             2,
