@@ -24,14 +24,14 @@
 mod tests;
 
 use std::marker::PhantomData;
-use std::mem::{ManuallyDrop, MaybeUninit, needs_drop};
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::Location;
 use std::ptr;
 use std::slice;
 
 use super::elements::{Info, copy_bytes};
 use super::folds::Operands;
-use super::listed::Listed;
+use super::listed::{Listed, has_place};
 use super::signature::{FEW, NO_SLOTS, Signature, Slot, TAIL, Vector};
 use super::{Element, Operator, OperatorKind};
 
@@ -95,7 +95,7 @@ impl<'a> List<'a> {
     #[track_caller]
     pub(crate) fn push<T: Element, O: Operator<T> + 'a>(&mut self, data: &'a mut [T], op: O) {
         // A box of an operator without bytes is no memory.
-        self.drops |= size_of::<O>() > 0 || needs_drop::<O>();
+        self.drops |= has_place::<O>();
         let part = FusedVector::new(data, op);
         let slots: &'static [Slot] = self.slots;
         match (self.few.get_mut(self.count), slots.get(self.count)) {

@@ -31,7 +31,7 @@ struct RawVector {
 }
 
 /// Whether an operator of this type needs memory, or must be dropped.
-const fn has_place<O>() -> bool {
+pub(super) const fn has_place<O>() -> bool {
     size_of::<O>() > 0 || needs_drop::<O>()
 }
 

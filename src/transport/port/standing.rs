@@ -131,13 +131,10 @@ impl<'env> Loans<'_, 'env> {
         };
         let bytes = open.iter().map(|one| one.data.size()).sum();
         let long = open.iter().filter(|one| one.data.size() >= COOPERATIVE);
-        let mut long = long.cycle().peekable();
-        let next = RefCell::new(long.peek().is_some().then_some(long));
+        let long = RefCell::new(long.cycle().peekable());
         // The words of short ones stay with their receivers until the last is read.
         let are_settled = || {
-            if let Some(long) = &mut *next.borrow_mut() {
-                self.port.help_next(long);
-            }
+            self.port.help_next(&mut long.borrow_mut());
             last.is_settled() && open.iter().all(Open::is_settled)
         };
         self.port.await_settled(bytes, &are_settled);
@@ -201,23 +198,25 @@ impl Port {
 
     /// Ends a loan: leaves a copy, or waits until the receiver has read the message.
     pub(super) fn end_loan(&self, open: Open<'_>) {
-        let copy = || {
-            self.shared_copies
-                .borrow_mut()
-                .copy(open.data, &self.copies)
-        };
-        if !open.is_settled() {
-            if open.loan.replace(open.ticket, copy) {
+        let Open {
+            loan,
+            ticket,
+            to,
+            data,
+        } = open;
+        let copy = || self.shared_copies.borrow_mut().copy(data, &self.copies);
+        if !loan.word().is_settled(ticket) {
+            if loan.replace(ticket, copy) {
                 // Not kept: its packet alone has the copy, which is freed with it.
                 return;
             }
-            self.wait_settled(open.to, open.loan.word(), open.ticket);
+            self.wait_settled(to, loan.word(), ticket);
         }
-        if !open.loan.word().is_over(open.ticket) {
+        if !loan.word().is_over(ticket) {
             // A read of freed memory would be worse than the end of the process.
             std::process::abort();
         }
-        self.spare_loans.borrow_mut().keep(open.loan);
+        self.spare_loans.borrow_mut().keep(loan);
     }
 }
 
