@@ -225,40 +225,64 @@ unsafe fn copy_words(to: *mut u8, from: *const u8, bytes: usize) {
     }
 }
 
-/// The bytes that are copied at once: a copy of what was just written stalls if it is wider than that.
+/// The bytes that are loaded at once: a load of what was just written stalls if it is wider than that.
 const WORD: usize = 8;
+
+/// The most words that are loaded one by one.
+const FEW_WORDS: usize = 8;
 
 /// # Safety
 ///
 /// As [`copy_bytes`].
-#[inline(never)]
+#[inline]
 unsafe fn copy_several(to: *mut u8, from: *const u8, bytes: usize) {
     // SAFETY: the caller's promise.
     unsafe {
-        match bytes {
-            16 => copy_each::<2>(to, from),
-            24 => copy_each::<3>(to, from),
-            32 => copy_each::<4>(to, from),
-            40 => copy_each::<5>(to, from),
-            48 => copy_each::<6>(to, from),
-            56 => copy_each::<7>(to, from),
-            64 => copy_each::<8>(to, from),
-            _ => copy_bytes(to, from, bytes),
+        match bytes <= FEW_WORDS * WORD && bytes.is_multiple_of(WORD) {
+            true => copy_pairs(to, from, bytes),
+            false => copy_bytes(to, from, bytes),
         }
     }
 }
 
-/// Copies so many words one by one. A number that is known needs no loop, whose end is tested at each word.
+/// Copies whole words, of which two are stored at once. A loop, not a branch to code for this number of words: the
+/// numbers differ from vector to vector, and indirect branches are predicted worse.
 ///
 /// # Safety
 ///
 /// As [`copy_bytes`].
 #[inline(always)]
-unsafe fn copy_each<const WORDS: usize>(to: *mut u8, from: *const u8) {
-    for at in (0..WORDS).map(|word| WORD * word) {
-        // SAFETY: the caller's promise, for this part of the bytes.
-        unsafe { copy_bytes(to.add(at), from.add(at), WORD) }
+unsafe fn copy_pairs(to: *mut u8, from: *const u8, bytes: usize) {
+    let mut at = 0;
+    // SAFETY: the caller's promise, for this part of the bytes.
+    unsafe {
+        while at + 2 * WORD <= bytes {
+            let pair = [load_word(from.add(at)), load_word(from.add(at + WORD))];
+            to.add(at).cast::<[Word; 2]>().write(pair);
+            at += 2 * WORD;
+        }
+        if at < bytes {
+            to.add(at).cast::<Word>().write(load_word(from.add(at)));
+        }
     }
+}
+
+/// Bytes that need not be initialised, anywhere.
+#[derive(Clone, Copy)]
+#[repr(C, packed)]
+struct Word(MaybeUninit<u64>);
+
+const _: () = assert!(size_of::<Word>() == WORD && align_of::<Word>() == 1);
+
+/// Loads a word by itself: of plain loads the compiler would make one of two words, or a call of `memcpy`.
+///
+/// # Safety
+///
+/// So many bytes can be read there.
+#[inline(always)]
+unsafe fn load_word(from: *const u8) -> Word {
+    // SAFETY: the caller's promise, and the type has no alignment.
+    unsafe { from.cast::<Word>().read_volatile() }
 }
 
 /// Several vectors as one element, of `N + 8` bytes: `N` is 8 less than a multiple of 64.
