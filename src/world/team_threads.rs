@@ -221,15 +221,21 @@ impl TeamThreads {
     }
 
     /// The findings of a run.
-    fn findings(&self, mut ran: Ran<'_>, outcomes: &dyn Outcomes) -> Findings {
-        let wall = ran
-            .begin
-            .map_or_else(Default::default, |begin| begin.elapsed());
-        let placement = self.placement(ran.between.caller.is_rank);
-        let findings = Findings::read(outcomes, &self.setup, &ran.fabric, placement, wall);
+    fn findings(&self, ran: Ran<'_>, outcomes: &dyn Outcomes) -> Findings {
+        let Ran {
+            between,
+            fabric,
+            clean,
+            begin,
+        } = ran;
+        let wall = begin.map_or_else(Default::default, |begin| begin.elapsed());
+        let placement = self.placement(between.caller.is_rank);
+        // Only a run that was not clean leaves messages. They are dropped below, and a destructor may run this team.
+        let between = clean.then_some(between);
+        let findings = Findings::read(outcomes, &self.setup, &fabric, placement, wall);
         // The records belong to the report.
-        if ran.clean && !ran.fabric.was_used() {
-            ran.between.keep(ran.fabric, false);
+        if let Some(mut between) = between.filter(|_| !fabric.was_used()) {
+            between.keep(fabric, false);
         }
         findings
     }

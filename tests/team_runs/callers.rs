@@ -2,11 +2,12 @@
 
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Barrier, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread::{self, ThreadId};
 
 use rankfold::machine::Cpus;
-use rankfold::{Bind, Error, Result, Team, World, WorldError};
+use rankfold::{Bind, Comm, Error, Result, Team, World, WorldError};
 
 use super::{CLEAN, triangle};
 use crate::common::scaled;
@@ -155,6 +156,33 @@ fn a_destructor_may_run_a_team_while_its_thread_panics() {
     assert!(matches!(failed, Err(WorldError::Panicked { .. })));
     let usage = |ran: &Result<_, _>| matches!(ran, Err(WorldError::Usage(_)));
     assert!(refused.lock().unwrap().iter().all(usage));
+}
+
+/// A message whose destructor runs the team that it was sent in.
+struct RunsItsTeam(Arc<(Team, AtomicUsize)>);
+
+impl Drop for RunsItsTeam {
+    fn drop(&mut self) {
+        let (team, ran) = &*self.0;
+        if team.run(triangle).is_ok_and(|sums| sums == [3, 3]) {
+            ran.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+#[test]
+fn a_message_that_is_never_received_may_run_its_team_when_it_is_dropped() {
+    let shared = Arc::new((World::new(2).start().unwrap(), AtomicUsize::new(0)));
+    let (team, ran) = &*shared;
+    let sends = |comm: &Comm| match comm.rank() {
+        0 => comm.send_value(1, 0, RunsItsTeam(shared.clone())),
+        _ => Ok(()),
+    };
+    assert!(team.run(sends).is_ok());
+    let report = team.try_run_each(sends).unwrap();
+    assert_eq!(report.lost.len(), 1);
+    assert_eq!(ran.load(Ordering::Relaxed), 2);
+    assert_eq!(team.run(triangle).unwrap(), [3, 3]);
 }
 
 #[test]
