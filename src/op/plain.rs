@@ -9,6 +9,7 @@
 use std::any::{Any, TypeId};
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::hash::{Hash, Hasher};
 use std::sync::{OnceLock, RwLock};
 
 use super::Element;
@@ -130,15 +131,28 @@ impl Types {
     }
 }
 
-/// The number of a type, alike in all processes: a hash of its name, size and alignment.
+/// The number of a type, alike in all processes: a hash of its identity, which several types of one name do not share, of
+/// its name, size and alignment.
 fn number(info: &'static Info) -> u64 {
-    let layout = [info.size() as u64, info.align() as u64];
-    let layout = layout.iter().flat_map(|number| number.to_le_bytes());
-    let bytes = info.name().bytes().chain(layout);
-    // FNV-1a.
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
+    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
+    info.id().hash(&mut hash);
+    (info.name(), info.size(), info.align()).hash(&mut hash);
+    hash.finish()
+}
+
+/// FNV-1a, which is the same function in all processes.
+struct Fnv(u64);
+
+impl Hasher for Fnv {
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 fn types() -> &'static RwLock<Types> {
@@ -246,6 +260,20 @@ pub(super) fn shown<'a>(info: &Info, received: &'a dyn Any) -> Option<Elements<'
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn types_of_one_name_have_different_numbers() {
+        let one = {
+            struct Own(#[allow(dead_code)] u8);
+            Info::of::<Own>()
+        };
+        let other = {
+            struct Own(#[allow(dead_code)] bool);
+            Info::of::<Own>()
+        };
+        assert_eq!((one.name(), one.size()), (other.name(), other.size()));
+        assert_ne!(number(one), number(other));
+    }
 
     #[test]
     fn numbers_arrays_and_pairs_are_known_and_other_types_once_they_are_made_known() {
