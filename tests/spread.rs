@@ -216,6 +216,11 @@ fn every_process_names_the_same_odd_ranks_and_no_other() {
 }
 
 #[test]
+fn the_sender_of_an_unknown_type_is_to_blame_in_every_process() {
+    everywhere("unknown_types", &[(2, 2), (3, 1)]);
+}
+
+#[test]
 fn messages_that_go_straight_are_received_like_any_other() {
     everywhere("straight", &[(2, 1), (2, 2), (3, 1), (3, 2)]);
 }

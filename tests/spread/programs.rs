@@ -31,6 +31,7 @@ pub const PROGRAMS: &[Program] = &[
     ("reports_of_deadlocks", reports::deadlocks),
     ("reports_of_mismatches", reports::mismatches),
     ("odd_ranks", reports::odd_ranks),
+    ("unknown_types", reports::unknown_types),
     ("straight", straight::straight),
     ("leaders_that_fail", leaders::leaders_that_fail),
     ("broadcasts_without_end", leaders::broadcasts_without_end),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use rankfold::error::{Deadlock, Mismatch};
-use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, Result, WorldError, op};
+use rankfold::{Comm, Error, ErrorKind, Outcome, Plain, Rank, Report, Result, WorldError, op};
 
 use super::programs::world;
 
@@ -80,6 +80,30 @@ fn among_sleepers(ranks: usize) {
     let size = found.stuck.len() + found.others;
     assert_eq!(found.cycle, [0, size - 1], "{report}");
     assert_eq!(found.stuck.len(), 2, "{report}");
+}
+
+#[derive(Clone, Copy)]
+struct KnownElsewhere(#[allow(dead_code)] u8);
+
+// SAFETY: one byte.
+unsafe impl Plain for KnownElsewhere {}
+
+/// All processes but the first know a type, and each of their ranks in turn sends it to a rank that does not.
+pub fn unknown_types(ranks: usize) {
+    let counts = world(ranks).run(|comm| Ok((comm.size(), comm.process())));
+    let (size, process) = counts.unwrap()[0];
+    for sender in ranks..size {
+        let world = match process {
+            0 => world(ranks),
+            _ => world(ranks).plain::<KnownElsewhere>(),
+        };
+        let report = world.run_each(|comm| match comm.rank() {
+            0 => comm.recv::<u8>(sender, 0).map(drop),
+            me if me == sender => comm.send(0, 0, &[KnownElsewhere(1)]),
+            _ => Ok(()),
+        });
+        assert_eq!(report.culprit, Some(sender), "{report}");
+    }
 }
 
 fn mismatch(report: &Report<(), Error>) -> &Mismatch {

@@ -194,6 +194,19 @@ impl Far {
         self.fail(fabric, self.ranks_of(process), why, cause);
     }
 
+    /// The same because one of them has sent what this process cannot read. That is as good as no message: the ranks that
+    /// it was meant for must not wait.
+    fn fails_by_type(&self, fabric: &Fabric, process: usize, sender: Rank) {
+        let why =
+            "it has sent elements of a type that this process does not know: see World::plain";
+        let cause = Cause::Gone {
+            rank: sender,
+            why: Gone::Failed(why.into()),
+            site: None,
+        };
+        self.fails(Some(fabric), process, why, Some(&cause));
+    }
+
     /// The same of these far ranks.
     fn fail(
         &self,
@@ -274,10 +287,7 @@ impl Far {
             return;
         };
         let Some(packet) = wire::packet(envelope, it.0, it.1) else {
-            // As good as no message: the ranks that it was meant for must not wait.
-            let why =
-                "it has sent elements of a type that this process does not know: see World::plain";
-            return self.fails(Some(fabric), from, why, None);
+            return self.fails_by_type(fabric, from, sender);
         };
         let packet = self.with_receipt(from, envelope.kind, packet);
         let endpoint = &fabric.endpoints[envelope.to];
