@@ -8,17 +8,14 @@ use std::time::{Duration, Instant};
 use super::lending::Ticket;
 use super::library::Arrival;
 use super::message::{Lent, as_padded};
-use super::requests::{Receiving, Sending};
-use super::traffic::{ANNOUNCED, Body, PATIENCE_OF_ANNOUNCED, Straight, Traffic, tag_of};
+use super::requests::{Patience, Receiving, Sending};
+use super::traffic::{ANNOUNCED, Body, Straight, Traffic, tag_of};
 use super::{HEAD, Processes};
 
 /// For how long a sender waits until its message is wanted: the time of a copy at this number of bytes a nanosecond, and
 /// longer.
 const COPIED: usize = 8;
 const PATIENCE: Duration = Duration::from_micros(10);
-
-/// For how long a message is not recalled whose sender has ended.
-const PATIENCE_OF_ENDED: Duration = Duration::from_secs(1);
 
 /// A message that is announced, and of which a copy is sent if nothing else is.
 struct Announced<'p> {
@@ -286,10 +283,10 @@ impl<'p> StraightBody<'p> {
     pub(crate) fn recall_late(&mut self, has_ended: bool) {
         let body = &self.straight.body;
         let patience = match has_ended {
-            true => PATIENCE_OF_ENDED,
-            false => PATIENCE_OF_ANNOUNCED,
+            true => Patience::Sent,
+            false => Patience::Announced,
         };
-        if !body.is_recalled && body.since.elapsed() > patience {
+        if body.is_late(patience) {
             self.recall(|straight, traffic| has_ended || traffic.has_heard_since(straight));
         }
     }

@@ -3,7 +3,7 @@
 
 use std::mem;
 use std::process;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{Bytes, Lent, Message};
 
@@ -58,6 +58,27 @@ impl Sending {
     }
 }
 
+/// For how long a message on its way is not recalled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Patience {
+    /// Its sender has sent it, or has ended.
+    Sent,
+    /// It was announced: other ranks of its process may send before it leaves, and its sender may have to copy it first.
+    Announced,
+}
+
+impl Patience {
+    /// Copies of very long messages take 4 ns for each byte at most.
+    fn time(self, length: usize) -> Duration {
+        match self {
+            Patience::Sent => Duration::from_secs(1),
+            Patience::Announced => {
+                Duration::from_secs(10) + Duration::from_nanos(4 * length as u64)
+            }
+        }
+    }
+}
+
 impl Receiving {
     /// Room for a message whose length another process has named; `None` if there is no memory for it.
     pub(super) fn room_for(length: usize) -> Option<Receiving> {
@@ -89,6 +110,14 @@ impl Receiving {
             None => (self.memory.first(), self.memory.capacity()),
             Some(lent) => (lent.first(), lent.length()),
         }
+    }
+
+    /// Whether it has not been recalled, and was posted longer ago than it is waited for.
+    pub(super) fn is_late(&self, patience: Patience) -> bool {
+        let length = self
+            .lent
+            .map_or(self.memory.capacity(), |lent| lent.length());
+        !self.is_recalled && self.since.elapsed() > patience.time(length)
     }
 
     /// The message, which has arrived.

@@ -21,12 +21,11 @@
 
 use std::collections::VecDeque;
 use std::mem::MaybeUninit;
-use std::time::Duration;
 
 use super::lending::{Lending, Ticket};
 use super::library::{Arrival, Barrier, Library};
 use super::message::as_padded;
-use super::requests::{Receiving, Sending, Standing};
+use super::requests::{Patience, Receiving, Sending, Standing};
 use super::{Deliver, HEAD, Message};
 
 /// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
@@ -49,10 +48,6 @@ const WANTED: u64 = 1 << 62;
 const AT_ONCE: usize = 64;
 /// Number of buffers that are kept for the next letters and bodies, and the bytes of the longest body among them.
 const SPARES: usize = 8;
-/// For how long a body is not recalled.
-const PATIENCE: Duration = Duration::from_secs(1);
-/// The same of one that was announced: other ranks of its process may send before it leaves.
-pub(super) const PATIENCE_OF_ANNOUNCED: Duration = Duration::from_secs(10);
 const LONGEST_SPARE: usize = 1 << 24;
 
 /// Whether a message with this number of bytes of contents is one letter.
@@ -435,14 +430,15 @@ impl Traffic {
     fn recall_late(&mut self, from: usize) -> Result<(), String> {
         let waiting = &mut self.waiting[from];
         let is_last = waiting.len() == 1;
-        let patience = match waiting.front() {
-            Some(first) if first.was_announced => PATIENCE_OF_ANNOUNCED,
-            _ => PATIENCE,
+        let Some(first) = waiting.front_mut().filter(|_| !is_last) else {
+            return Ok(());
         };
-        match waiting.front_mut().and_then(|first| first.body.as_mut()) {
-            Some(body) if !is_last && !body.is_recalled && body.since.elapsed() > patience => {
-                self.library.recall(body)
-            }
+        let patience = match first.was_announced {
+            true => Patience::Announced,
+            false => Patience::Sent,
+        };
+        match first.body.as_mut() {
+            Some(body) if body.is_late(patience) => self.library.recall(body),
             _ => Ok(()),
         }
     }

@@ -310,7 +310,8 @@ impl Port {
             return self.wait(reason, || self.receive_into_now(want, into, place));
         }
         let mut inbox = self.inbox.borrow_mut();
-        if self.has_far() && !inbox.has_posted() {
+        // A long message that is on its way into the buffer is waited for, whatever the time.
+        if self.has_far() && !inbox.has_posted() && reason.deadline.is_none() {
             return self.wait_taking_in(reason, |takes_in| {
                 match takes_in && self.pump_into(want, into) {
                     true => Some(Arrived::Copied),

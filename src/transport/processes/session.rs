@@ -32,8 +32,8 @@ enum Stage {
     /// There is none.
     Over,
     Runs,
-    /// Its ranks have ended everywhere, and what was found is told: another process may open the next one already. This
-    /// thread still has to drop what is left of it.
+    /// Its ranks in this process have ended. This thread waits for those elsewhere and for what is found, and then drops
+    /// what is left of it; another process may open the next one before that.
     Ends(ThreadId),
 }
 
@@ -100,7 +100,7 @@ impl Session {
         greeted.map(|all| (world, all))
     }
 
-    /// Takes the place of the one open world. Waits for one that ends: no rank is left that could hold it up.
+    /// Takes the place of the one open world. Waits for one whose ranks have ended in this process.
     fn begin(&self) -> Result<(), String> {
         let mut nap = Nap::default();
         loop {

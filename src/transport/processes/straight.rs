@@ -1,6 +1,8 @@
 //! Messages of far ranks that go straight to the rank that takes them in, because it waits for them: past its mailbox or
 //! its lane from that rank, which is empty, so that nothing is overtaken.
 
+use std::time::{Duration, Instant};
+
 use super::far::Far;
 use super::lanes_into::LanesInto;
 use super::session::pause;
@@ -12,6 +14,9 @@ use crate::transport::matching::receive_buffer::ReceiveBuffer;
 use crate::transport::matching::want::Want;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
+
+/// For how long a rank stays whose own messages are not on their way.
+const STAY: Duration = Duration::from_millis(1);
 
 /// The rank that takes in messages, and what it waits for.
 pub(super) trait Taker {
@@ -96,11 +101,14 @@ impl Far {
         straight.is_taken
     }
 
-    /// Takes in messages until no sender waits for this process to take in its own.
+    /// Takes in messages until no sender waits for this process to take in its own, or for a moment: a copy may not arrive
+    /// before its sender looks for messages itself, and later looks take it in as well.
     #[inline(never)]
     pub(super) fn stay(&self, fabric: Option<&Fabric>) {
-        let mut looks = 0;
-        while self.session.processes.wants_bodies() {
+        let (mut looks, mut begin) = (0, None);
+        while self.session.processes.wants_bodies()
+            && begin.get_or_insert_with(Instant::now).elapsed() < STAY
+        {
             self.look(fabric, false);
             pause(&mut looks);
         }
