@@ -264,10 +264,12 @@ mod tests {
     #[test]
     fn types_of_one_name_have_different_numbers() {
         let one = {
+            #[derive(Clone, Copy)]
             struct Own(#[allow(dead_code)] u8);
             Info::of::<Own>()
         };
         let other = {
+            #[derive(Clone, Copy)]
             struct Own(#[allow(dead_code)] bool);
             Info::of::<Own>()
         };
