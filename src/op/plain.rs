@@ -19,9 +19,9 @@ use super::{ExactDot, ExactSum};
 
 /// Elements that may be sent to another process: their bytes mean the same there.
 ///
-/// Numbers, `bool` and `char` are plain, and arrays and pairs of what is plain. Numbers, their arrays of up to 8, 16, 32
-/// and 64, and their pairs with themselves and with places (`(f64, usize)`) are known to every program;
-/// [`World::plain`](crate::World::plain) makes any other type known.
+/// Numbers, `bool` and `char` are plain, and arrays and pairs of what is plain. Every program knows the numbers, `bool`
+/// and `char`, here `T`; arrays `[T; N]` of 1 to 8, of 16, of 32 and of 64 elements; and the pairs `(T, T)`, `(T, usize)`,
+/// `(T, u64)`, `(T, u32)` and `(T, i32)`. [`World::plain`](crate::World::plain) makes any other type known.
 ///
 /// # Safety
 ///
