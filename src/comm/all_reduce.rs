@@ -24,6 +24,9 @@ impl Comm {
     ///
     /// # Cost
     ///
+    /// Over shared memory, short vectors go through cells by default (`cells`), and long ones are read in place
+    /// (`direct`); [`explain`](Self::explain) says which. By messages, as over channels and between processes:
+    ///
     /// Short vectors: ⌊log₂ P⌋ steps of the whole buffer. Long ones: twice as many steps, in which a rank sends less
     /// than two vectors. Two more steps if P is not a power of two.
     ///

@@ -17,7 +17,8 @@ impl Comm {
     /// # Errors
     ///
     /// [`RankGone`](crate::ErrorKind::RankGone) if a rank has ended and will not come,
-    /// [`Mismatch`](crate::ErrorKind::Mismatch) if a rank is in another collective.
+    /// [`Mismatch`](crate::ErrorKind::Mismatch) if a rank is in another collective; otherwise as
+    /// [`broadcast`](Self::broadcast), except for the root and the elements.
     ///
     /// # Examples
     ///

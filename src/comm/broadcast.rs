@@ -21,6 +21,9 @@ impl Comm {
     ///
     /// # Cost
     ///
+    /// Over shared memory, short buffers go through cells by default (`cells`), and long ones are read in place
+    /// (`direct`); [`explain`](Self::explain) says which. By messages, as over channels and between processes:
+    ///
     /// Short buffers: ⌈log₂ P⌉ steps of the whole buffer. Long ones: twice as many steps, in which a rank sends less
     /// than two buffers.
     ///
@@ -28,7 +31,10 @@ impl Comm {
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if there is no such root; [`RankGone`](crate::ErrorKind::RankGone),
     /// [`Mismatch`](crate::ErrorKind::Mismatch) and [`Broken`](crate::ErrorKind::Broken) if another rank makes the call
-    /// fail: the buffer's contents are then unspecified.
+    /// fail: the buffer's contents are then unspecified. So they are after [`Deadlock`](crate::ErrorKind::Deadlock), if a
+    /// rank can never come; [`TimedOut`](crate::ErrorKind::TimedOut), by [`World::timeout`](crate::World::timeout); and
+    /// [`Revoked`](crate::ErrorKind::Revoked), if another rank has called [`shrink`](Self::shrink).
+    /// [`NotPlain`](crate::ErrorKind::NotPlain) if ranks are in several processes and the elements cannot be sent there.
     ///
     /// # Examples
     ///

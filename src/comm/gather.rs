@@ -23,6 +23,9 @@ impl Comm {
     ///
     /// # Cost
     ///
+    /// Over shared memory, short blocks go through cells by default (`cells`), and long ones are read in place
+    /// (`direct`); [`explain`](Self::explain) says which. By messages, as over channels and between processes:
+    ///
     /// Short blocks: ⌈log₂ P⌉ steps. Long ones: P - 1 steps at the root, each block moved once.
     ///
     /// # Errors

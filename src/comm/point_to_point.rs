@@ -39,7 +39,9 @@ impl Comm {
     ///
     /// [`Usage`](ErrorKind::Usage) if there is no such rank, [`RankGone`](ErrorKind::RankGone) if it has failed or
     /// panicked. A message to a rank that has returned is lost, and the report says so; without room for it that is
-    /// [`RankGone`](ErrorKind::RankGone) too.
+    /// [`RankGone`](ErrorKind::RankGone) too, and a send that waits for room fails as [`recv`](Self::recv) does.
+    /// [`Revoked`](ErrorKind::Revoked) if another rank has called [`shrink`](Self::shrink);
+    /// [`NotPlain`](ErrorKind::NotPlain) if the receiver is in another process and the elements cannot be sent there.
     ///
     /// # Examples
     ///
@@ -93,7 +95,9 @@ impl Comm {
     ///
     /// [`WrongType`](ErrorKind::WrongType) if it holds elements of another type than `T`; it then stays first in its
     /// queue. [`RankGone`](ErrorKind::RankGone) if the sender has ended and has left no such message,
-    /// [`Deadlock`](ErrorKind::Deadlock) if none can ever come.
+    /// [`Deadlock`](ErrorKind::Deadlock) if none can ever come; [`TimedOut`](ErrorKind::TimedOut), by
+    /// [`World::timeout`](crate::World::timeout); [`Revoked`](ErrorKind::Revoked) if another rank has called
+    /// [`shrink`](Self::shrink).
     ///
     /// # Examples
     ///
@@ -322,7 +326,20 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// As [`recv`](Self::recv).
+    /// As [`recv`](Self::recv), except for the type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// World::new(1).run(|comm| {
+    ///     comm.send(0, 3, &[0.5; 2])?;
+    ///     assert_eq!(comm.discard(0, 3)?.count, 2);
+    ///     Ok(())
+    /// })?;
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
     #[track_caller]
     pub fn discard(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Status> {
         let call = receive("discard", from.into(), tag.into(), None);

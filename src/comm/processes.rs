@@ -52,7 +52,8 @@ impl Comm {
         self.split_if(leads.then_some(0), 0)
     }
 
-    /// Returns whether a rank of this communicator is in this process.
+    /// Returns whether a rank of this communicator is in this process (MPI: `MPI_COMM_TYPE_SHARED`). It says nothing of
+    /// how far apart the cores of the ranks are.
     ///
     /// # Panics
     ///

@@ -25,9 +25,11 @@ impl Comm {
     ///
     /// # Cost
     ///
+    /// Over shared memory, short vectors go through cells by default (`cells`), and long ones are read in place
+    /// (`direct`). [`explain`](Self::explain) says which. By messages, as over channels and between processes:
+    ///
     /// Short vectors: ⌈log₂ P⌉ steps of the whole buffer, and one more for an operator that does not commute and a root
     /// that is not rank 0. Long ones: about twice as many steps, in which a rank sends less than two vectors.
-    /// [`explain`](Self::explain) says which.
     ///
     /// # Errors
     ///

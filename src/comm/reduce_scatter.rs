@@ -22,6 +22,9 @@ impl Comm {
     ///
     /// # Cost
     ///
+    /// Over shared memory, short vectors go through cells by default (`cells`), and long ones are read in place
+    /// (`direct`); [`explain`](Self::explain) says which. By messages, as over channels and between processes:
+    ///
     /// A rank sends its vector except its own block, in ⌈log₂ P⌉ steps or a few more.
     ///
     /// # Errors

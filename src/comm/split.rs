@@ -243,7 +243,8 @@ impl Comm {
     /// # Errors
     ///
     /// [`Deadlock`](crate::ErrorKind::Deadlock) if a rank that has not ended waits for something else that can never
-    /// come.
+    /// come; [`TimedOut`](crate::ErrorKind::TimedOut), by [`World::timeout`](crate::World::timeout);
+    /// [`Usage`](crate::ErrorKind::Usage) if ranks are in several processes.
     ///
     /// # Examples
     ///

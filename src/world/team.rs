@@ -38,7 +38,7 @@ use crate::machine::{PinError, PinnedCaller};
 ///
 /// # Cost
 ///
-/// An empty run takes about as long as an empty parallel region of OpenMP, below a microsecond on two near CPUs, if the
+/// An empty run takes less time than an empty parallel region of OpenMP, below a microsecond on two near CPUs, if the
 /// run before it [ended well](Self::run) and not long ago: an idle rank looks for work for [some time](Self::linger)
 /// before it sleeps, unless there are more ranks than CPUs. No rank is pinned; a rank that finds itself on the CPU of
 /// another one moves to a free one, on Linux, and may still run anywhere.
