@@ -3,6 +3,7 @@
 
 use rankfold::check::{Goal, check};
 use rankfold::collective::{Algorithm, Call, Collective};
+use rankfold::cost::closed_form;
 use rankfold::topology::{Topology, TreeName};
 
 fn read(name: &str) -> Algorithm {
@@ -26,6 +27,7 @@ fn a_name_of_the_literature_is_read_as_what_it_stands_for() {
         ("simple-exchange", "exchange"),
         ("all-to-all-reduction", "exchange"),
         ("recursive-halving", "halving"),
+        ("rabenseifner", "halving"),
         ("recursive-doubling", "doubling"),
         ("23-broadcast:segments=5", "two-tree:segments=5"),
         ("linear-pipeline:segments=5", "chain:segments=5"),
@@ -122,6 +124,9 @@ fn recursive_doubling_is_an_all_reduce_and_the_same_as_simple_exchange() {
             }
         }
         check(&doubling, &Goal::all_reduce(9).in_rank_order()).unwrap();
+        let cost = |name| closed_form(read(name), &call).map(|form| form.cost());
+        assert_eq!(cost("recursive-doubling"), cost("exchange"));
+        assert!(cost("exchange").is_some());
     }
 }
 

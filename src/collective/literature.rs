@@ -4,11 +4,12 @@ use super::Algorithm;
 use crate::topology::TreeName;
 
 /// Other names of algorithms that are not families of topologies.
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("butterfly", "exchange"),
     ("simple-exchange", "exchange"),
     ("all-to-all-reduction", "exchange"),
     ("recursive-halving", "halving"),
+    ("rabenseifner", "halving"),
     ("recursive-doubling", "doubling"),
     ("23-broadcast", "two-tree"),
 ];
@@ -63,7 +64,7 @@ impl Algorithm {
     /// ```
     /// use rankfold::collective::Algorithm;
     ///
-    /// assert_eq!(Algorithm::Halving.also_called(), ["recursive-halving"]);
+    /// assert_eq!(Algorithm::Halving.also_called(), ["recursive-halving", "rabenseifner"]);
     /// let chain: Algorithm = "chain".parse().unwrap();
     /// assert_eq!(chain.also_called(), ["1-ring", "increasing-ring"]);
     /// ```

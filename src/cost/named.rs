@@ -127,7 +127,9 @@ fn reduction(algorithm: Algorithm, call: &Call) -> Option<Form> {
     }
     if call.collective == Collective::AllReduce {
         match algorithm {
-            Algorithm::Exchange => return Some(simple_exchange(ranks, length)),
+            Algorithm::Exchange | Algorithm::Doubling => {
+                return Some(simple_exchange(ranks, length));
+            }
             Algorithm::Halving => return Some(halving_all_reduce(ranks, length)),
             Algorithm::Hybrid { stages } => return Some(hybrid_all_reduce(ranks, length, stages)),
             Algorithm::Ring => return Some(ring_all_reduce(ranks, length)),

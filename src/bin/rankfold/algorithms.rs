@@ -142,11 +142,20 @@ impl Row {
     }
 
     fn also_called(&self) -> String {
-        let names = self.algorithm.also_called();
+        let names = self.other_names();
         match names.is_empty() {
             true => "-".to_owned(),
-            false => names.join(", "),
+            false => names,
         }
+    }
+
+    fn other_names(&self) -> String {
+        let mut names = self.algorithm.also_called();
+        // As an all-reduce, recursive doubling is simple exchange.
+        if (self.collective, self.algorithm) == (Collective::AllReduce, Algorithm::Exchange) {
+            names.extend(Algorithm::Doubling.also_called());
+        }
+        names.join(", ")
     }
 
     fn json(&self) -> String {
@@ -157,7 +166,7 @@ impl Row {
             .value("commutative", self.needs.commutative)
             .text("root", self.root())
             .value("proved", self.proved())
-            .text("also_called", &self.algorithm.also_called().join(", "))
+            .text("also_called", &self.other_names())
             .text("source", self.algorithm.source());
         object.line()
     }
