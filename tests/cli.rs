@@ -259,7 +259,7 @@ fn what_is_explained_as_json_is_what_is_explained_as_text() {
         );
         let word = |name: &str| value[name].as_str().unwrap().to_owned();
         let said = format!(
-            "{bytes} bytes: {}: {}; next comes {}",
+            "{bytes} bytes: {}: {}; second choice: {}",
             word("algorithm"),
             word("reason"),
             word("runner_up")

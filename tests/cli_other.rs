@@ -28,8 +28,34 @@ fn a_program_in_the_path_is_a_subcommand_unless_the_tool_has_it() {
             .stdout
             .starts_with(b"greet")
     );
-    // What is neither is refused as before.
-    let none = rankfold(&["gret"], &folder);
-    assert_eq!(none.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&none.stderr).contains("gret"));
+}
+
+#[test]
+fn a_command_that_is_missing_is_told_of_with_what_to_do() {
+    let empty = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-subcommands");
+    fs::create_dir_all(&empty).unwrap();
+    let nowhere = |name: &str| {
+        format!(
+            "error: no command is called '{name}', and there is no rankfold-{name} beside rankfold or in PATH; "
+        )
+    };
+    // A link in an empty folder: no program is beside it.
+    let tool = empty.join("tool");
+    let _ = fs::remove_file(&tool);
+    fs::hard_link(env!("CARGO_BIN_EXE_rankfold"), &tool).unwrap();
+    for (name, advice) in [
+        ("hymn", "`rankfold --help` lists the commands"),
+        ("topolgy", "did you mean 'topology'?"),
+        (
+            "mpirun",
+            "install it from the repository: cargo install --path crates/rankfold-mpi",
+        ),
+    ] {
+        let mut command = Command::new(&tool);
+        let none = command.args([name, "-n", "2"]).env("PATH", &empty);
+        let none = none.output().unwrap();
+        assert_eq!(none.status.code(), Some(2));
+        let said = String::from_utf8(none.stderr).unwrap();
+        assert_eq!(said, format!("{}{advice}\n", nowhere(name)));
+    }
 }

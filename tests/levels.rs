@@ -292,7 +292,7 @@ fn levels_that_are_switched_off_are_not_followed() {
     assert_ne!(flat.algorithm, Algorithm::HIERARCHICAL);
     assert_eq!(
         flat.levels,
-        "flat: the world looks at no level of the machine"
+        "no hierarchy: the world looks at no level of the machine"
     );
 }
 
@@ -309,7 +309,7 @@ fn where_there_is_nothing_to_follow_the_choice_is_flat_and_says_why() {
         });
         choice.unwrap().pop().unwrap()
     };
-    let domain = "flat: no package, NUMA node or L3 cache tells the ranks apart";
+    let domain = "no hierarchy: no package, NUMA node or L3 cache tells the ranks apart";
     assert_eq!(explained(world("l3:1 core:8", 8), 8), domain);
     assert_eq!(
         explained(world("package:2 core:8", 8), 8),
@@ -318,19 +318,19 @@ fn where_there_is_nothing_to_follow_the_choice_is_flat_and_says_why() {
     );
     assert_eq!(
         explained(world("package:4 core:2", 4).bind(Bind::Scatter), 4),
-        "flat: the ranks here are all together, or each by itself"
+        "no hierarchy: the ranks here are all together, or each by itself"
     );
     assert_eq!(
         explained(world("package:2 core:2", 3), 3),
-        "flat: of 3 ranks in 2 packages in one, one at most has more than one rank"
+        "no hierarchy: of 3 ranks in 2 packages in one, at most one has more than one rank"
     );
     assert_eq!(
         explained(world("package:2 core:2", 9), 9),
-        "flat: no rank is pinned: 9 ranks on 4 CPUs"
+        "no hierarchy: no rank is pinned: 9 ranks on 4 CPUs"
     );
     assert_eq!(
         explained(World::new(4).bind(Bind::None), 4),
-        "flat: no rank is pinned: not asked for"
+        "no hierarchy: no rank is pinned: not asked for"
     );
 }
 

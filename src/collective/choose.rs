@@ -73,7 +73,7 @@ impl fmt::Display for Choice {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.algorithm, self.reason)?;
         if let Some(next) = self.runner_up {
-            write!(f, "; next comes {next}")?;
+            write!(f, "; second choice: {next}")?;
         }
         if self.transport == Transport::Channels {
             write!(f, "; over {}", self.transport)?;
@@ -166,19 +166,19 @@ impl Choice {
 
     /// The same choice, with the reason why there are no groups.
     pub(crate) fn on_flat(self, why: &str) -> Choice {
-        let levels = format!("flat: {why}");
+        let levels = format!("no hierarchy: {why}");
         Choice { levels, ..self }
     }
 }
 
 fn said_of(levels: Option<&Levels>) -> String {
     match levels {
-        None => "flat: no groups are given".into(),
+        None => "no hierarchy: the ranks are in no groups".into(),
         Some(levels) if levels.have_groups() => levels.to_string(),
         Some(levels) if levels.depth() > 1 => {
-            format!("flat: of {levels}, one at most has more than one rank")
+            format!("no hierarchy: of {levels}, at most one has more than one rank")
         }
-        Some(_) => "flat: all ranks are in one group".into(),
+        Some(_) => "no hierarchy: all ranks are in one group".into(),
     }
 }
 

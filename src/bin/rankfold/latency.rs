@@ -13,7 +13,7 @@ use rankfold::measure::{
 };
 
 use super::bench::{build, control};
-use super::numbers::{Cpus, Time, passes};
+use super::numbers::{Cpus, Time, in_words, passes};
 use super::output::{Pictured, Results, interrupted};
 use super::progress;
 use super::stop::Stop;
@@ -259,13 +259,13 @@ fn written(latency: &Latency, format: Format, style: Style) -> String {
 fn text(latency: &Latency, style: Style) -> String {
     let host = &latency.machine;
     let mut text = format!(
-        "{}: {}\n{}\nrankfold {}, {}; {} passes, {:.1} s\n",
+        "{}: {}\n{}\nrankfold {}, {}; {}, {:.1} s\n",
         host.model,
         host.parts,
         host.may_use,
         latency.build.version,
         latency.build.git.as_deref().unwrap_or("unknown commit"),
-        latency.passes,
+        in_words(latency.passes),
         latency.noise.wall_s,
     );
     for table in &latency.tables {

@@ -97,6 +97,14 @@ pub fn passes(passes: usize) -> Result<usize, Stop> {
     }
 }
 
+/// Returns a number of passes in words.
+pub fn in_words(passes: usize) -> String {
+    match passes {
+        1 => "1 pass".into(),
+        _ => format!("{passes} passes"),
+    }
+}
+
 /// A time as `--time` takes it, in seconds: `60`, `90s`, `2m` or `250ms`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Time(pub f64);
@@ -123,6 +131,9 @@ impl fmt::Display for Time {
     }
 }
 
+/// Times from here on are written with an exponent.
+const HUGE: f64 = 1e15;
+
 impl Time {
     /// Returns the time if a command may take it.
     pub fn at_most(self, most: f64) -> Result<Duration, Stop> {
@@ -130,8 +141,13 @@ impl Time {
         if seconds > 0.0 && seconds <= most {
             return Ok(Duration::from_secs_f64(seconds));
         }
+        // In full it may have hundreds of digits.
+        let given = match seconds.abs() {
+            HUGE.. => format!("{seconds:e}"),
+            _ => seconds.to_string(),
+        };
         Err(Stop::Input(format!(
-            "--time: {seconds} is not above 0 and at most {most} seconds"
+            "--time: {given} is not above 0 and at most {most} seconds"
         )))
     }
 }
@@ -267,6 +283,12 @@ mod tests {
             let time: Time = wrong.parse().unwrap();
             assert!(time.at_most(60.0).is_err(), "{wrong}");
         }
+        let huge: Time = "1e300".parse().unwrap();
+        let said = huge.at_most(60.0).unwrap_err();
+        assert_eq!(
+            said.line(),
+            Some("--time: 1e300 is not above 0 and at most 60 seconds")
+        );
     }
 
     #[test]

@@ -21,6 +21,28 @@ pub fn run() -> Option<ExitCode> {
     Some(called(&program, words))
 }
 
+/// The commands that the crate `rankfold-mpi` brings.
+const OF_MPI: [&str; 2] = ["mpirun", "mpicc"];
+
+/// Returns whether the first word of the command line is this one.
+pub fn is_asked(name: &str) -> bool {
+    env::args_os().nth(1).is_some_and(|word| word == name)
+}
+
+/// Returns what to say of a command that is neither the tool's own nor a program, and perhaps similar to one.
+pub fn missing(name: &str, similar: Option<&str>) -> String {
+    let advice = match similar {
+        _ if OF_MPI.contains(&name) => {
+            "install it from the repository: cargo install --path crates/rankfold-mpi".into()
+        }
+        Some(similar) => format!("did you mean '{similar}'?"),
+        None => "`rankfold --help` lists the commands".into(),
+    };
+    format!(
+        "no command is called '{name}', and there is no rankfold-{name} beside rankfold or in PATH; {advice}"
+    )
+}
+
 fn found(name: &str) -> Option<PathBuf> {
     let own = env::current_exe().ok();
     let own = own.as_deref().and_then(|tool| tool.parent());

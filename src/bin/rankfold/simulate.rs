@@ -52,7 +52,7 @@ pub struct Arguments {
     finish: bool,
     #[command(flatten)]
     model: Model,
-    /// What the picture is drawn over; without it, bytes, or ranks if there is one length.
+    /// What the picture is drawn over; without it, bytes, or ranks if there is one length. Needs `--plot`.
     #[arg(long, value_name = "AXIS", requires = "plot")]
     over: Option<Over>,
     #[command(flatten)]

@@ -5,7 +5,9 @@ use std::fmt::Display;
 use std::num::{IntErrorKind, ParseFloatError, ParseIntError};
 use std::process::ExitCode;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::other;
 
 /// Why it ends.
 #[derive(Debug)]
@@ -29,6 +31,9 @@ impl Stop {
     pub fn from_clap(error: &clap::Error) -> Stop {
         if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
             return Stop::input("say what to do; `rankfold --help` lists the commands");
+        }
+        if let Some(line) = unknown_command(error) {
+            return Stop::Input(line);
         }
         let text = in_our_words(error);
         let lines = text.lines().map(str::trim);
@@ -62,6 +67,19 @@ impl Stop {
             Stop::Gone => ExitCode::SUCCESS,
         }
     }
+}
+
+/// Returns what to say of a command that there is not; `None` if something else is wrong.
+fn unknown_command(error: &clap::Error) -> Option<String> {
+    let name = match error.get(ContextKind::InvalidSubcommand)? {
+        ContextValue::String(name) if other::is_asked(name) => name,
+        _ => return None,
+    };
+    let similar = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(names)) => names.first(),
+        _ => None,
+    };
+    Some(other::missing(name, similar.map(String::as_str)))
 }
 
 /// Returns clap's error, with our words where the standard library's are about digits and types.

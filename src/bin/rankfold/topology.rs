@@ -129,9 +129,11 @@ fn found(arguments: &Arguments) -> Result<Found, Stop> {
         Err(TopologyError::UnknownName { .. }) if source.contains(['/', '.']) => {
             Err(Stop::input(format!("there is no file {source}")))
         }
-        Err(error @ TopologyError::UnknownName { .. }) => Err(Stop::input(format!(
-            "there is no file of that name, and {error}"
-        ))),
+        Err(error @ TopologyError::UnknownName { .. }) => Err(Stop::input(
+            error
+                .to_string()
+                .replacen("no topology", "no file and no topology", 1),
+        )),
         Err(error) => Err(Stop::input(error)),
     }
 }

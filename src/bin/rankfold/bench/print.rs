@@ -2,6 +2,7 @@
 
 use rankfold::measure::{self, Measured, Run};
 
+use crate::numbers::in_words;
 use crate::style::Style;
 use crate::table::table;
 
@@ -82,13 +83,13 @@ fn head(run: &Run) -> String {
         None => String::new(),
     };
     format!(
-        "{}{kind}: {}\n{}{line}\nrankfold {}, {}; {} passes, {:.1} s\n",
+        "{}{kind}: {}\n{}{line}\nrankfold {}, {}; {}, {:.1} s\n",
         host.model,
         host.parts,
         host.may_use,
         run.build.version,
         run.build.git.as_deref().unwrap_or("unknown commit"),
-        run.settings.passes,
+        in_words(run.settings.passes),
         run.noise.wall_s,
     )
 }
@@ -195,8 +196,10 @@ fn legend(run: &Run) -> String {
         false => "not known from one pass, which --passes 6 shows".into(),
     };
     format!(
-        "\np50: the median of the passes' medians; +-%: {spread}. algbw, busbw:\nGB/s, as in nccl-tests. cpu: of all ranks \
-         together. {compared} results were compared on every rank; all were right.\n"
+        "\nmin, p99, max: of all samples; p50: the median of the passes' medians; +-%: {spread}.\nalgbw, busbw: GB/s, as in \
+         nccl-tests. messages, sent: the messages of one call over all ranks, and their bytes. cpu: of all ranks\ntogether. \
+         skew: from the first rank's exit to the last rank's, the median. {compared} results were compared on every rank; all \
+         were right.\n"
     )
 }
 

@@ -65,6 +65,7 @@ pub struct Arguments {
     #[arg(long, value_name = "AXIS")]
     over: Option<Over>,
     /// A run of `rankfold bench --format json`: the model is fitted to it, and drawn over its times with the simulator's.
+    /// Needs `--plot`.
     #[arg(long, value_name = "FILE", requires = "plot")]
     measured: Option<PathBuf>,
     #[command(flatten)]
@@ -164,12 +165,32 @@ fn lines(arguments: &Arguments) -> Result<Vec<Line>, Stop> {
         }
     }
     match lines.is_empty() {
-        true => Err(Stop::Input(format!(
-            "no closed form of {} for these algorithms and ranks",
-            arguments.collective
-        ))),
+        true => Err(Stop::Input(no_form(arguments, &all))),
         false => Ok(lines),
     }
+}
+
+/// Returns what to say where there is no closed form to compute.
+fn no_form(arguments: &Arguments, all: &[Which]) -> String {
+    let names = |all: &[Which]| {
+        let names = all.iter().map(Which::to_string);
+        names.collect::<Vec<_>>().join(", ")
+    };
+    let asked = names(&which(arguments.collective, &arguments.algorithm));
+    match arguments.over {
+        Some(Over::Stages) if all.is_empty() => {
+            return format!("--over stages: there is no hybrid among: {asked}");
+        }
+        Some(Over::Segments) if all.is_empty() => {
+            return format!("--over segments: there is no pipeline among: {asked}");
+        }
+        _ => {}
+    }
+    format!(
+        "no closed form of {} by {asked} for these numbers of ranks; these have one: {}; `rankfold simulate` times the others",
+        arguments.collective,
+        names(&which(arguments.collective, &[]))
+    )
 }
 
 /// Returns the algorithms: over segments or stages, with every number of them.
