@@ -26,7 +26,9 @@ pub(super) fn patience() -> Duration {
     let asked = env::var("RANKFOLD_TIMEOUT").ok();
     let seconds = asked.map(|text| match text.parse() {
         Ok(seconds) if seconds > 0.0 => Duration::from_secs_f64(f64::min(seconds, 1e9)),
-        _ => panic!("RANKFOLD_TIMEOUT={text} is no number of seconds"),
+        _ => panic!(
+            "RANKFOLD_TIMEOUT={text} is not a number of seconds above 0; give one such as 2.5, or unset RANKFOLD_TIMEOUT"
+        ),
     });
     seconds.unwrap_or(PATIENCE)
 }

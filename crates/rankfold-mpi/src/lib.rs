@@ -64,6 +64,8 @@ pub use header::header;
 pub use launch::{Program, run};
 pub use rankfold::Fault;
 pub use rankfold::testing::{Explored, MessageOrder};
+#[doc(hidden)]
+pub use settings::seconds;
 pub use settings::{launch, test};
 
 /// Defines tests that run on each of some numbers of ranks.

@@ -1,6 +1,6 @@
 //! The arguments of the subcommand: its own, which become settings in the environment, and those of cargo.
 
-use rankfold_mpi::MessageOrder;
+use rankfold_mpi::{MessageOrder, seconds};
 
 /// What to run.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +27,10 @@ const FLAGS: [(&str, &str); 3] = [
 
 fn number(option: &str, text: Option<String>) -> Result<String, String> {
     let text = text.ok_or_else(|| format!("{option} needs a number"))?;
+    if option == "--timeout" {
+        let wrong = || format!("--timeout needs seconds above 0, and {text} is none");
+        return seconds(&text).map(|_| text.clone()).ok_or_else(wrong);
+    }
     match text.parse::<u64>() {
         Ok(0) if option == "--ranks" => Err("a program runs on at least one rank".into()),
         Ok(_) => Ok(text),
@@ -89,6 +93,8 @@ mod tests {
     fn its_own_options_become_settings_and_all_others_are_for_cargo() {
         let parsed = parse("run --ranks 4 --release --check --example x -- --ranks 5").unwrap();
         assert_eq!(parsed.command, "run");
+        let timed = parse("run --timeout 2.5").unwrap();
+        assert_eq!(timed.settings, [("RANKFOLD_TIMEOUT", "2.5".into())]);
         assert_eq!(
             parsed.rest,
             ["--release", "--example", "x", "--", "--ranks", "5"]
@@ -112,6 +118,8 @@ mod tests {
             "run --ranks x",
             "run --ranks 0",
             "run --seed -1",
+            "run --timeout soon",
+            "run --timeout 0",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rankfold_mpi::{MessageOrder, Program};
+use rankfold_mpi::{MessageOrder, Program, seconds};
 
 /// What to run, and how.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Arguments {
     pub explore: bool,
     pub label: bool,
     pub order: Option<MessageOrder>,
-    pub timeout: Option<u64>,
+    pub timeout: Option<Duration>,
     pub trace: Option<String>,
     pub program: String,
     pub rest: Vec<String>,
@@ -23,6 +23,11 @@ fn number(option: &str, text: Option<String>) -> Result<u64, String> {
     let text = text.ok_or_else(|| format!("{option} needs a number"))?;
     text.parse()
         .map_err(|_| format!("{option} needs a number, and {text} is none"))
+}
+
+fn patience(text: Option<String>) -> Result<Duration, String> {
+    let text = text.ok_or("--timeout needs seconds")?;
+    seconds(&text).ok_or_else(|| format!("--timeout needs seconds above 0, and {text} is none"))
 }
 
 impl Arguments {
@@ -49,7 +54,7 @@ impl Arguments {
                 "--trace" => {
                     parsed.trace = Some(arguments.next().ok_or("--trace needs a file")?);
                 }
-                "--timeout" => parsed.timeout = Some(number(&argument, arguments.next())?),
+                "--timeout" => parsed.timeout = Some(patience(arguments.next())?),
                 option if option.starts_with('-') => {
                     return Err(format!("there is no option {option}"));
                 }
@@ -95,7 +100,7 @@ impl Arguments {
             program = program.trace(file);
         }
         match self.timeout {
-            Some(seconds) => program.timeout(Duration::from_secs(seconds)),
+            Some(patience) => program.timeout(patience),
             None => program,
         }
     }
@@ -123,6 +128,12 @@ mod tests {
     }
 
     #[test]
+    fn a_timeout_may_have_a_fraction() {
+        let parsed = parse("--timeout 2.5 x").unwrap();
+        assert_eq!(parsed.timeout, Some(Duration::from_millis(2500)));
+    }
+
+    #[test]
     fn a_wrong_option_is_refused_in_one_sentence() {
         for wrong in [
             "",
@@ -134,6 +145,8 @@ mod tests {
             "--seed order:x x",
             "--trace",
             "--explore --seed 1 x",
+            "--timeout soon x",
+            "--timeout 0 x",
         ] {
             assert!(parse(wrong).is_err(), "{wrong}");
         }
