@@ -10,7 +10,7 @@ use super::programs::{numbers, world};
 
 /// How long a world may take in which a rank fails: less than a second on an idle machine, but some on a loaded one. A
 /// failure that is not told at all takes until the launch is given up.
-const SOON: Duration = Duration::from_secs(10);
+const SOON: Duration = Duration::from_secs(30);
 
 /// What the victim does instead of its call, or in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
