@@ -30,6 +30,8 @@ enum Trick {
     /// The next step is the same one.
     StandStill,
     GoBack,
+    /// There is always a next step.
+    GoOn,
     /// A scratch buffer larger than any machine's memory.
     Scratch(usize),
     /// A repeated query gets another answer.
@@ -84,6 +86,9 @@ impl Schedule for Tricky {
     fn step(&self, rank: Rank, step: usize) -> Step {
         let asked = self.asked.fetch_add(1, Ordering::Relaxed) + 1;
         assert!(!self.is(Trick::PanicInStep(step)), "no step today");
+        if step >= self.steps() {
+            return Step::IDLE;
+        }
         let mut now = self.inner.step(rank, step);
         let transfers = now.send.iter_mut().chain(&mut now.recv);
         match self.trick {
@@ -102,6 +107,7 @@ impl Schedule for Tricky {
         match (self.trick, after) {
             (Some(Trick::StandStill), Some(_)) => after,
             (Some(Trick::GoBack), Some(_)) => Some(0),
+            (Some(Trick::GoOn), _) => Some(after.map_or(0, |step| step + 1)),
             _ => self.inner.next_active(rank, after),
         }
     }
@@ -116,7 +122,7 @@ impl Schedule for Tricky {
     }
 }
 
-const TRICKS: [Trick; 17] = [
+const TRICKS: [Trick; 18] = [
     Trick::PanicInStep(0),
     Trick::PanicInStep(1),
     Trick::PanicInStep(3),
@@ -124,6 +130,7 @@ const TRICKS: [Trick; 17] = [
     Trick::PanicInNextActive,
     Trick::StandStill,
     Trick::GoBack,
+    Trick::GoOn,
     Trick::Scratch(usize::MAX),
     Trick::Scratch(usize::MAX / 16),
     Trick::Scratch(1 << 50),

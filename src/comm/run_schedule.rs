@@ -167,11 +167,14 @@ impl<S: Schedule + ?Sized> Schedule for Theirs<'_, S> {
     }
 }
 
-/// A hash of what a rank does, step by step.
+/// A hash of what a rank does, step by step. It ends with a step that is none: a schedule may name others for ever.
 fn part(schedule: &dyn Schedule, rank: Rank) -> u32 {
     let mut part = digest(&schedule.lengths(rank));
-    let mut next = schedule.next_active(rank, None);
+    let (steps, mut next) = (schedule.steps(), schedule.next_active(rank, None));
     while let Some(step) = next {
+        if step >= steps {
+            return digest(&(part, step));
+        }
         part = digest(&(part, step, schedule.step(rank, step)));
         let later = schedule.next_active(rank, Some(step));
         next = later.filter(|later| *later > step);

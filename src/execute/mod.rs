@@ -54,8 +54,11 @@ pub(crate) fn execute(
     mut buffers: Buffers<'_, '_>,
     folds: &dyn Folds,
 ) -> Result<()> {
-    let mut next = schedule.next_active(rank, None);
+    let (steps, mut next) = (schedule.steps(), schedule.next_active(rank, None));
     while let Some(step) = next {
+        if step >= steps {
+            return Err(goes_on(step, steps));
+        }
         buffers.run(link, schedule.step(rank, step), folds)?;
         next = schedule.next_active(rank, Some(step));
         if next.is_some_and(|later| later <= step) {
@@ -90,4 +93,9 @@ pub(crate) fn execute_steps(
 #[cold]
 fn goes_back(step: usize) -> Error {
     wrong(format!("goes back after step {step}"))
+}
+
+#[cold]
+fn goes_on(step: usize, steps: usize) -> Error {
+    wrong(format!("goes on with step {step}, of {steps} steps"))
 }
