@@ -17,7 +17,7 @@
 use super::order::{Order, Survivors};
 use crate::Rank;
 use crate::engine::call::{From, InCall};
-use crate::error::{ErrorKind, Result};
+use crate::error::Result;
 use crate::op::{Element, Operator, copied, fold_left, fold_right};
 use crate::sort;
 use crate::topology::Topology;
@@ -151,12 +151,12 @@ pub(super) fn fold_survivors<V: Send + 'static>(
                 missing.extend(theirs);
                 source
             }
-            Err(error) if matches!(error.kind(), ErrorKind::RankGone { .. }) => {
-                let dead = inside.dead_among(&whom(order, &from, next)).ok_or(error)?;
+            Err(error) => {
+                let dead = inside.dead_among(&whom(order, &from, next), error.kind());
+                let dead = dead.ok_or(error)?;
                 missing.extend(subtree(topology, dead));
                 dead
             }
-            Err(error) => return Err(error),
         };
         from.retain(|&rank| rank != source);
     }

@@ -9,7 +9,7 @@ use std::cell::{Cell, OnceCell};
 
 use super::Comm;
 use crate::Rank;
-use crate::error::{Cause, Error, Result, Site};
+use crate::error::{Cause, Error, ErrorKind, Result, Site};
 use crate::op::elements::{Elements, Info};
 use crate::op::{Element, OperatorKind};
 use crate::transport::communicator::call::{Call, Detail, Digest, Verb};
@@ -333,7 +333,7 @@ impl InCall<'_> {
     }
 
     /// The rank whose end made a wait for `from` fail; `None` if it failed for another reason.
-    pub(crate) fn dead_among(&self, from: &From<'_>) -> Option<Rank> {
+    pub(crate) fn dead_among(&self, from: &From<'_>, kind: &ErrorKind) -> Option<Rank> {
         let members = &self.comm.shared.members;
         let ranks = match from {
             From::Rank(rank) => std::slice::from_ref(rank),
@@ -341,7 +341,7 @@ impl InCall<'_> {
         };
         let ranks: Vec<Rank> = ranks.iter().map(|&rank| members.world(rank)).collect();
         let whole = self.comm.shared.cause.get().is_none();
-        let dead = self.comm.fabric().open_registry().first_gone(&ranks);
+        let dead = self.comm.fabric().open_registry().first_gone(&ranks, kind);
         dead.filter(|_| whole).and_then(|dead| members.member(dead))
     }
 

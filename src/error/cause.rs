@@ -54,6 +54,20 @@ impl Cause {
         }
     }
 
+    /// Whether an error of this kind comes from it.
+    pub(crate) fn is_of(&self, kind: &ErrorKind) -> bool {
+        match (self, kind) {
+            (Cause::Gone { .. }, ErrorKind::RankGone { .. }) => true,
+            (Cause::Deadlock(one), ErrorKind::Deadlock(other)) => Arc::ptr_eq(one, other),
+            (Cause::Mismatch(one), ErrorKind::Mismatch(other)) => Arc::ptr_eq(one, other),
+            (Cause::Other { error: one, .. }, ErrorKind::Broken { error: other, .. }) => {
+                Arc::ptr_eq(one, other)
+            }
+            (Cause::Revoked { rank: one }, ErrorKind::Revoked { rank: other }) => one == other,
+            _ => false,
+        }
+    }
+
     /// The one rank to blame, if there is one.
     pub(crate) fn culprit(&self) -> Option<Rank> {
         match self {

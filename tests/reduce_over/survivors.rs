@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use rankfold::topology::Topology;
-use rankfold::{Comm, Error, Order, Rank, Result, Survivors, Team, op};
+use rankfold::{Comm, Error, Order, Rank, Result, Survivors, Team, World, op};
 
 use super::{numbers, trees};
 use crate::common::{families, fold, path, scaled, stride, subtrees_are_runs, team};
@@ -209,4 +209,30 @@ fn survivors_may_reduce_again_and_again() {
         (0..9).all(|rank| dead.contains(&rank) || report.outcomes[rank].value().is_some()),
         "{report:?}"
     );
+}
+
+/// Ranks that failed because of something else than the call are missing from it like those that failed by themselves.
+#[test]
+fn survivors_miss_ranks_that_failed_because_of_another_communicator() {
+    let tree = Topology::binomial(4);
+    let fails = |comm: &Comm| {
+        let pair = comm.subset(&[2, 3])?;
+        match comm.rank() {
+            2 => pair.barrier(),
+            _ => pair.all_reduce(&mut [1u8], op::Sum),
+        }
+    };
+    for _ in 0..20 {
+        let report = World::new(4).run_each(|comm| match comm.rank() {
+            2.. => fails(comm).map(|()| None),
+            me => comm.reduce_over(&tree, &mut [me], op::Sum).survivors(),
+        });
+        let found = report.outcomes[0].value();
+        let found = found.unwrap_or_else(|| panic!("{report}")).as_ref();
+        let found = found.expect("rank 0 is the root");
+        assert_eq!(
+            (&found.contributors, &found.missing),
+            (&vec![0, 1], &vec![2, 3])
+        );
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::Rank;
-use crate::error::{Cause, Deadlock, Error, Gone, Site};
+use crate::error::{Cause, Deadlock, Error, ErrorKind, Gone, Site};
 use crate::transport::deadlock::choice::{Eligible, Pick, Transition};
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::{CommShared, memory::epoch};
@@ -233,10 +233,10 @@ impl Registry {
         ends.min_by_key(|(_, end)| end.order)
     }
 
-    /// The one of `ranks` that ended first.
-    pub(crate) fn first_gone(&self, ranks: &[Rank]) -> Option<Rank> {
-        let (rank, _) = self.first_of(&mut ranks.iter().copied(), &|_| true)?;
-        Some(rank)
+    /// The one of `ranks` that ended first, if an error of this kind comes from that.
+    pub(crate) fn first_gone(&self, ranks: &[Rank], kind: &ErrorKind) -> Option<Rank> {
+        let (rank, end) = self.first_of(&mut ranks.iter().copied(), &|_| true)?;
+        end.cause(rank).is_of(kind).then_some(rank)
     }
 
     /// The error if what `me` needs can no longer arrive because a rank has ended.
