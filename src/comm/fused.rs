@@ -294,13 +294,13 @@ impl Comm {
             site: part.site,
             length: vector.count,
             commutes: vector.commutes,
+            alone: true,
             ..*ask
         };
         let with = With::of(self, vector.op, (0, vector.count), vector.info);
         let kept = match self.core.kept.find(&ask, &with) {
-            // A plain call over cells may have the same line, where both come from one macro.
-            Some(kept) if !matches!(kept.plan.path, CallPath::Cells) => kept,
-            _ => self.keep_by(ask, with, without_cells)?,
+            Some(kept) => kept,
+            None => self.keep_by(ask, with, without_cells)?,
         };
         let mut operands = part.operands();
         self.again(

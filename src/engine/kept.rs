@@ -38,6 +38,8 @@ pub(crate) struct Ask {
     pub algorithm: Option<Algorithm>,
     /// The vectors that the elements hold, which are blocks then.
     pub fused: Option<&'static Signature>,
+    /// Whether it is a vector of a fused call that is reduced by itself.
+    pub alone: bool,
 }
 
 impl Ask {
@@ -94,6 +96,7 @@ impl Ask {
                 ask.root,
                 ask.commutes,
                 ask.from_input,
+                ask.alone,
             )
         };
         ptr::eq(self.site, other.site) && what(self) == what(other) && self.by_same(other)
@@ -113,6 +116,7 @@ pub(crate) fn ask(collective: Collective, length: usize) -> Ask {
         from_input: false,
         algorithm: None,
         fused: None,
+        alone: false,
     }
 }
 
