@@ -323,7 +323,7 @@ impl Explore {
         run: &mut impl FnMut(&World) -> Result<(), E>,
     ) -> Result<(), FoundBy<E>> {
         guide.begin(order);
-        let result = run(&self.world.clone().controlled(guide.clone()));
+        let result = run(&self.controlled(guide));
         let (order, choices) = guide.end();
         result.map_err(|error| FoundBy {
             order,
@@ -385,12 +385,20 @@ impl Explore {
         session.run(Some(order.clone()), &f)
     }
 
-    fn begin<'g>(&self, guide: &'g Arc<Guide>) -> Exploration<'g> {
-        let mut world = self.world.clone().controlled(guide.clone());
-        if !self.lenient {
-            world = world.strict();
+    /// The world of a run.
+    fn controlled(&self, guide: &Arc<Guide>) -> World {
+        let world = self.world.clone().controlled(guide.clone());
+        match self.lenient {
+            true => world,
+            false => world.strict(),
         }
-        let team = world.start().unwrap_or_else(|error| panic!("{error}"));
+    }
+
+    fn begin<'g>(&self, guide: &'g Arc<Guide>) -> Exploration<'g> {
+        let team = self
+            .controlled(guide)
+            .start()
+            .unwrap_or_else(|error| panic!("{error}"));
         Exploration {
             team,
             guide,

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use rankfold::testing::{Explore, explore, random};
+use rankfold::testing::{Explore, MessageOrder, explore, random};
 use rankfold::{Comm, ErrorKind, Fault, Order as Fold, Rank, Source, World, WorldError, op};
 
 use super::{factorial, fails_in_one_of_120, gather, hidden, outcomes};
@@ -181,4 +181,24 @@ fn a_failure_says_who_took_what_and_how_to_repeat_it() {
         text.ends_with("RANKFOLD_SEED=order:3.1.2 repeats it"),
         "{text}"
     );
+}
+
+/// Rank 1 receives one of two messages.
+fn loses_one(world: &World) -> Result<(), WorldError> {
+    let run = world.run(|comm| match comm.rank() {
+        0 => (0..2).try_for_each(|tag| comm.send(1, tag, &[tag])),
+        _ => comm.recv::<u32>(0, 0).map(drop),
+    });
+    run.map(drop)
+}
+
+#[test]
+fn lost_messages_are_failures_of_programs_that_make_their_own_runs() {
+    assert!(Explore::new(2).find_by(loses_one).is_err());
+    assert!(
+        Explore::new(2)
+            .repeat_by(&MessageOrder::Choices(vec![]), loses_one)
+            .is_err()
+    );
+    assert!(Explore::new(2).lenient().find_by(loses_one).is_ok());
 }

@@ -55,7 +55,9 @@ impl Program {
         mut prepare: impl FnMut(u64) -> Result<M, String>,
     ) -> Result<Explored, Failed> {
         let mut number = 0;
+        // `run_strictly` looks for what is left.
         let found = Explore::new(self.ranks)
+            .lenient()
             .world(|_| self.world.clone())
             .find_by(|world| {
                 let main = prepare(number).map_err(Failed::new)?;
@@ -68,7 +70,9 @@ impl Program {
 
 /// Runs one order.
 pub(crate) fn repeat(program: &Program, order: &MessageOrder, main: Main) -> Result<(), Failed> {
-    let explore = Explore::new(program.ranks).world(|_| program.world.clone());
+    let explore = Explore::new(program.ranks)
+        .lenient()
+        .world(|_| program.world.clone());
     let repeated = explore.repeat_by(order, |world| run_strictly(program, world, &main));
     repeated.map_err(|found| told(&found))
 }
