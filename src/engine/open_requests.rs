@@ -242,6 +242,7 @@ impl Core {
                 started.fail(&self.port, error);
             }
         }
+        self.port.remove_over();
     }
 
     fn are_ready(&self, states: &[Rc<RequestState>], until: Until) -> bool {

@@ -1,6 +1,10 @@
 //! Deaths, panics and refused arguments in started collectives.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use rankfold::collective::Algorithm;
+use rankfold::op::Operator;
 use rankfold::{Comm, ErrorKind, Outcome, Rank, Request, Result, World, op};
 
 use crate::support::guarded;
@@ -179,4 +183,35 @@ fn counts_that_are_too_large_are_refused() {
         };
         guarded(&|| format!("{count}"), || World::new(2).run(run)).unwrap();
     }
+}
+
+/// An operator that tells when it is dropped.
+struct Dropped(Arc<AtomicUsize>);
+
+impl Operator<u64> for Dropped {
+    fn combine(&self, left: u64, right: u64) -> u64 {
+        left + right
+    }
+}
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_call_that_can_never_complete_is_let_go_when_its_wait_fails() {
+    let report = World::new(2).run_each(|comm| {
+        if comm.rank() == 1 {
+            return comm.recv::<u64>(0, 0).map(drop);
+        }
+        let dropped = Arc::new(AtomicUsize::new(0));
+        let started = comm.iall_reduce(vec![1u64; 3], Dropped(dropped.clone()))?;
+        let error = started.wait().unwrap_err();
+        assert!(matches!(error.kind(), ErrorKind::Deadlock(_)), "{error}");
+        assert_eq!(dropped.load(Ordering::Relaxed), 1);
+        Ok(())
+    });
+    assert_eq!(report.deadlocks.len(), 1, "{report}");
 }

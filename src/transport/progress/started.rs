@@ -114,6 +114,17 @@ impl Port {
         }
     }
 
+    /// Removes the calls that are over although nothing has advanced them.
+    pub(crate) fn remove_over(&self) {
+        let mut place = 0;
+        while let Some(call) = self.started.get(place) {
+            match call.is_over() {
+                true => self.started.remove(place),
+                false => place += 1,
+            }
+        }
+    }
+
     /// Looks for `is_met` as often as a wait does before it yields, and advances the started calls meanwhile. With none
     /// of them it looks once, and takes in nothing. Returns whether `is_met`.
     pub(crate) fn spin_advancing(&self, is_met: impl Fn() -> bool) -> bool {
