@@ -15,8 +15,8 @@ use crate::transport::matching::want::Want;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 
-/// For how long a rank stays whose own messages are not on their way.
-const STAY: Duration = Duration::from_millis(1);
+/// For how long a rank stays for bodies that are not its own: some ten megabytes through shared memory.
+const STAY: Duration = Duration::from_millis(10);
 
 /// The rank that takes in messages, and what it waits for.
 pub(super) trait Taker {
