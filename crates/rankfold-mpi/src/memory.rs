@@ -332,7 +332,7 @@ pub(crate) fn known(bytes: &[Byte]) -> &[u8] {
     unsafe { slice::from_raw_parts(bytes.as_ptr().cast::<u8>(), bytes.len()) }
 }
 
-/// A buffer aligned for every predefined datatype, as functions of user-defined operators expect it.
+/// A buffer of zeros aligned for every predefined datatype, as functions of user-defined operators expect it.
 pub(crate) struct Aligned {
     words: Vec<u128>,
 }

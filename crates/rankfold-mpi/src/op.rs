@@ -164,18 +164,12 @@ impl Fold {
         let Some(count) = left.len().checked_div(self.of.size) else {
             return Ok(());
         };
-        let (first, end) = self.of.true_bounds();
-        let span =
-            (end - first) as usize + self.of.extent().unsigned_abs() * count.saturating_sub(1);
-        let (mut input, mut inout) = (Aligned::new(span), Aligned::new(span));
-        let place = |memory: &mut Aligned| {
-            let back = if self.of.extent() < 0 {
-                self.of.extent() * (count as isize - 1)
-            } else {
-                0
-            };
-            memory.address().wrapping_offset(-first - back)
-        };
+        let room = room(&self.of, count).ok_or_else(|| {
+            let why = format!("there is no memory for {count} elements of the datatype");
+            failure(MPI_ERR_NO_MEM, why)
+        })?;
+        let (mut input, mut inout) = (Aligned::new(room.bytes), Aligned::new(room.bytes));
+        let place = |memory: &mut Aligned| memory.address().wrapping_offset(room.origin);
         let (input, inout) = (place(&mut input), place(&mut inout));
         let buffer = |at| Buffer {
             at,
@@ -219,6 +213,30 @@ impl Fold {
         }
         Ok(left)
     }
+}
+
+/// The memory that elements need for a function that reads and writes whole structs, with what is before, between and after
+/// the parts of the datatype.
+struct Room {
+    bytes: usize,
+    /// Where the elements' origin is, from the first byte on: a multiple of the memory's alignment.
+    origin: isize,
+}
+
+/// `None` if the address space has no such room.
+fn room(of: &Datatype, count: usize) -> Option<Room> {
+    const ALIGN: isize = 16;
+    let (first, end) = of.true_bounds();
+    let others = isize::try_from(count.saturating_sub(1)).ok()?;
+    let last = of.extent().checked_mul(others)?;
+    let low = first.min(of.lb).min(of.ub).checked_add(last.min(0))?;
+    let high = end.max(of.lb).max(of.ub).checked_add(last.max(0))?;
+    let start = low.div_euclid(ALIGN).checked_mul(ALIGN)?;
+    let len = high.checked_sub(start)?.checked_add(ALIGN)?;
+    Some(Room {
+        bytes: usize::try_from(len).ok()?,
+        origin: start.checked_neg()?,
+    })
 }
 
 /// What combines packed elements.
