@@ -2,7 +2,8 @@
 //!
 //! Keys are the process's and values the rank's: programs in Rust keep keys in statics, so that several ranks may find the
 //! key that one of them made. Ranks that make a key with the same functions get the same number, in the order in which
-//! each makes them; a rank that makes it again after another rank has freed it gets its own number back.
+//! each makes them; a rank that makes it again after another rank has freed it gets its own number back, and one that has
+//! freed it itself a new one. Ranks of programs in C have statics of their own, and each key is a new one.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
@@ -111,7 +112,7 @@ struct Key {
     functions: Functions,
     /// The world and rank of each thread that has it.
     made_by: BTreeSet<(usize, usize)>,
-    /// Those that have freed it, and not made it again.
+    /// Those that have freed it.
     freed_by: BTreeSet<(usize, usize)>,
     freed: bool,
 }
@@ -124,30 +125,37 @@ fn id(rank: &Rank) -> (usize, usize) {
     (rank.shared.number, rank.me())
 }
 
+/// A key that is there already, for a rank of a program in Rust; and whether the rank had made it before.
+fn known(keys: &[Key], functions: Functions, me: (usize, usize)) -> Option<(usize, bool)> {
+    let find = |fits: &dyn Fn(&Key) -> bool| {
+        keys.iter()
+            .position(|key| key.functions == functions && fits(key))
+    };
+    // Another rank has freed it meanwhile, for all that look it up in a static.
+    let lost = find(&|key| key.freed && key.made_by.contains(&me));
+    let shared = || find(&|key| !key.made_by.contains(&me) && !key.freed_by.contains(&me));
+    lost.map(|at| (at, true))
+        .or_else(|| shared().map(|at| (at, false)))
+}
+
 pub(crate) fn create(rank: &Rank, functions: Functions) -> c_int {
     let mut keys = KEYS.lock().expect("no thread panics with it");
     let me = id(rank);
-    let same = |key: &Key| key.functions == functions;
-    // Another rank has freed it meanwhile, for all that look it up in a static.
-    let lost = keys
-        .iter()
-        .position(|key| same(key) && key.freed && key.made_by.contains(&me));
-    let shared = || {
-        keys.iter()
-            .position(|key| same(key) && !key.made_by.contains(&me))
+    let known = match rank.shared.owns_datatypes {
+        true => None,
+        false => known(&keys, functions, me),
     };
-    let at = lost.or_else(shared).unwrap_or_else(|| {
+    let (at, lost) = known.unwrap_or_else(|| {
         keys.push(Key {
             functions,
             made_by: BTreeSet::new(),
             freed_by: BTreeSet::new(),
             freed: false,
         });
-        keys.len() - 1
+        (keys.len() - 1, false)
     });
     keys[at].made_by.insert(me);
-    keys[at].freed_by.remove(&me);
-    keys[at].freed &= lost.is_none();
+    keys[at].freed &= !lost;
     FIRST + at as c_int
 }
 

@@ -44,6 +44,7 @@ pub(crate) struct Shared {
     /// The calls of MPI of ranks that have ended, if the run is traced.
     entered: Mutex<Vec<Vec<Entered>>>,
     pub traced: bool,
+    /// Whether datatypes and keys of attributes are each rank's own.
     pub owns_datatypes: bool,
     /// The calls that ended ranks.
     stops: Mutex<BTreeMap<usize, Stop>>,
@@ -242,8 +243,9 @@ impl Program {
         self
     }
 
-    /// Tells of datatypes that are left at the end too. Programs in Rust keep theirs in statics, so that they are not told of
-    /// unless this is called; `rankfold-mpirun` calls it.
+    /// Tells of datatypes that are left at the end too, and makes each key of an attribute a new one. Programs in Rust keep
+    /// theirs in statics, so that they are not told of, and ranks share keys, unless this is called; `rankfold-mpirun` calls
+    /// it.
     pub fn own_datatypes(mut self) -> Program {
         self.owns_datatypes = true;
         self

@@ -288,6 +288,20 @@ fn attributes_are_copied_by_dup_and_deleted_with_their_communicator() {
 }
 
 #[test]
+fn a_key_that_a_rank_makes_again_has_no_values_of_the_one_it_freed() {
+    try_program(Program::new(3), |_, _| {
+        let [mut first, mut again] = [MPI_KEYVAL_INVALID; 2];
+        let (world, value) = (MPI_COMM_WORLD, ptr::without_provenance_mut(1));
+        ok!(MPI_Comm_create_keyval(None, None, &mut first, value));
+        ok!(MPI_Comm_set_attr(world, first, value));
+        ok!(MPI_Comm_free_keyval(&mut first));
+        ok!(MPI_Comm_create_keyval(None, None, &mut again, value));
+        assert_eq!(attribute(world, again), None);
+    })
+    .unwrap();
+}
+
+#[test]
 fn a_communicator_that_was_freed_is_an_error_and_no_fault() {
     let said = failure(2, |_, _| {
         let mut other = MPI_COMM_NULL;
