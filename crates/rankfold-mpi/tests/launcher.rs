@@ -200,6 +200,36 @@ fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
 }
 
 #[test]
+fn each_rank_has_the_inline_variables_of_a_program_in_cpp_for_itself() {
+    let place = folder("inline");
+    if Command::new("c++").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("inline.cpp"), place.join("inline"));
+    let text_of = "#include <mpi.h>\n#include <cstdio>\ninline int me = -1;\n\
+        template <class T> struct of { static T kept; };\ntemplate <class T> T of<T>::kept = -1;\n\
+        inline int &first(int rank) {\n  static int it = rank;\n  return it;\n}\n\
+        int main(int argc, char **argv) {\n  int rank;\n  MPI_Init(&argc, &argv);\n\
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  me = rank;\n  of<long>::kept = rank;\n  first(rank);\n\
+        MPI_Barrier(MPI_COMM_WORLD);\n  std::printf(\"%d %d %ld %d\\n\", rank, me, of<long>::kept, first(9));\n\
+        MPI_Finalize();\n}\n";
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler
+        .env("RANKFOLD_CC", "c++")
+        .arg("-std=c++17")
+        .arg(&source)
+        .arg("-o")
+        .arg(&program);
+    assert!(made.status().unwrap().success());
+    let output = text(&run(&["-n", "3"], &program, &[]).stdout);
+    let mut lines: Vec<&str> = output.lines().collect();
+    lines.sort_unstable();
+    assert_eq!(lines, ["0 0 0 0", "1 1 1 1", "2 2 2 2"]);
+}
+
+#[test]
 fn every_function_is_declared_and_links_under_both_its_names() {
     let place = folder("links");
     if Command::new("cc").arg("--version").output().is_err() {

@@ -1,6 +1,7 @@
 //! `rankfold-mpirun -n 4 ./prog`: runs a program that `rankfold-mpicc` made on the threads of this process.
 
 mod arguments;
+mod elf;
 mod object;
 
 use std::process::ExitCode;

@@ -11,6 +11,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::{env, fs};
 
+use crate::elf;
+
 unsafe extern "C" {
     fn dlopen(file: *const c_char, flags: c_int) -> *mut c_void;
     fn dlsym(object: *mut c_void, name: *const c_char) -> *mut c_void;
@@ -40,6 +42,8 @@ pub struct Object {
     /// The name of the program and its arguments, each of which a rank may change.
     arguments: Vec<CString>,
     folder: PathBuf,
+    /// What a copy has in it, where that is not what the program's file has.
+    own: Option<Vec<u8>>,
     /// How often it was loaded.
     runs: usize,
 }
@@ -90,6 +94,7 @@ impl Object {
             program: program.into(),
             arguments: arguments.map_err(|error| error.to_string())?,
             folder,
+            own: fs::read(program).ok().and_then(elf::with_own_variables),
             runs: 0,
         })
     }
@@ -105,7 +110,11 @@ impl Object {
         let mut mains = Vec::new();
         for rank in 0..ranks {
             let copy = self.copy(rank);
-            fs::copy(program, &copy).map_err(|error| format!("{program}: {error}"))?;
+            let copied = match &self.own {
+                Some(own) => fs::write(&copy, own),
+                None => fs::copy(program, &copy).map(drop),
+            };
+            copied.map_err(|error| format!("{program}: {error}"))?;
             let hint = "is it made by rankfold-mpicc?";
             rankfold_mpi::output::loads(rank);
             mains.push(load(&copy).map_err(|why| format!("{program}: {why}; {hint}"))?);
