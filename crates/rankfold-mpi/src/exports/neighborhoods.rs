@@ -7,13 +7,28 @@ use super::persistent::maker;
 use super::sizes::{parts, place};
 use crate::abi::*;
 use crate::collective::{self, Each, Parts, apart, degrees};
+use crate::datatype::pack::Place;
 use crate::error::Out;
 use crate::memory::Caller;
 use crate::plan::Maker;
 
+/// A buffer, of which there need be nothing where there is no neighbour.
+fn buffer(
+    at: *const c_void,
+    count: impl Into<i64>,
+    of: MPI_Datatype,
+    neighbors: usize,
+) -> Out<Place> {
+    let count = count.into();
+    match neighbors {
+        0 => place(at, count.min(0), of),
+        _ => place(at, count, of),
+    }
+}
+
 /// The same buffer for each neighbour.
 fn same(at: *const c_void, count: impl Into<i64>, of: MPI_Datatype, neighbors: usize) -> Out<Each> {
-    Ok(vec![place(at, count, of)?; neighbors])
+    Ok(vec![buffer(at, count, of, neighbors)?; neighbors])
 }
 
 /// A buffer of equal parts, one for each neighbour.
@@ -23,7 +38,7 @@ fn blocks(
     of: MPI_Datatype,
     neighbors: usize,
 ) -> Out<Each> {
-    let place = place(at, count, of)?;
+    let place = buffer(at, count, of, neighbors)?;
     Ok(apart(&place, &Parts::equal(neighbors, place.count)))
 }
 

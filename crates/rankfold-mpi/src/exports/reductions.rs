@@ -81,9 +81,9 @@ fn at_root(
     numbers::reduce(caller, on, Call::Reduce { root }, fold, &ends).transpose()
 }
 
-/// The buffers of a reduce-scatter, whose input is all blocks.
+/// The buffers of a reduce-scatter, whose input is all blocks, and whose result is that of this rank.
 fn scattered(
-    rank: &Rank,
+    (rank, me): (&Rank, usize),
     name: &'static str,
     (sendbuf, recvbuf): (*const c_void, *mut c_void),
     counts: &[impl Into<i64> + Copy],
@@ -103,10 +103,13 @@ fn scattered(
     };
     let longest = parts.counts.iter().copied().max().unwrap_or(0) as i64;
     check_count(&fold, longest)?;
-    let (send, recv): (Option<Place>, Place) = (
-        in_place(sendbuf, longest, datatype)?,
-        place(recvbuf, longest, datatype)?,
-    );
+    let send: Option<Place> = in_place(sendbuf, longest, datatype)?;
+    // All blocks are there if they are in place.
+    let received = match send {
+        Some(_) => parts.counts[me] as i64,
+        None => longest,
+    };
+    let recv: Place = place(recvbuf, received, datatype)?;
     maker(move |caller, on| {
         reduction::reduce_scatter(
             caller,
@@ -150,12 +153,12 @@ super::sizes::both_sizes! {
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcount: Count, datatype: MPI_Datatype, op: MPI_Op,
     ) |rank, _, on| {
         let counts = vec![recvcount; on.comm.size()];
-        scattered(rank, "MPI_Reduce_scatter_block", (sendbuf, recvbuf), &counts, (datatype, op))
+        scattered((rank, on.comm.rank()), "MPI_Reduce_scatter_block", (sendbuf, recvbuf), &counts, (datatype, op))
     }
     MPI_Reduce_scatter MPI_Ireduce_scatter MPI_Reduce_scatter_init / MPI_Reduce_scatter_c MPI_Ireduce_scatter_c MPI_Reduce_scatter_init_c(
         sendbuf: *const c_void, recvbuf: *mut c_void, recvcounts: *const Count, datatype: MPI_Datatype, op: MPI_Op,
     ) |rank, caller, on| {
         let counts = caller.array(recvcounts, on.comm.size())?;
-        scattered(rank, "MPI_Reduce_scatter", (sendbuf, recvbuf), &counts, (datatype, op))
+        scattered((rank, on.comm.rank()), "MPI_Reduce_scatter", (sendbuf, recvbuf), &counts, (datatype, op))
     }
 }
