@@ -6,11 +6,11 @@ use std::fmt;
 use std::ptr::without_provenance_mut as handle;
 use std::rc::Rc;
 
-use rankfold::{Comm, Group, Level, Similarity};
+use rankfold::{Comm, Group, Similarity};
 
 use crate::abi::*;
 use crate::attribute;
-use crate::error::{Failure, Out, bad, failure, refused, require};
+use crate::error::{Failure, Out, bad, failure, require};
 use crate::hidden;
 use crate::memory::Caller;
 use crate::rank::Rank;
@@ -159,20 +159,27 @@ pub(crate) fn split(rank: &Rank, of: MPI_Comm, color: c_int, key: c_int) -> Out<
     }
 }
 
-pub(crate) fn split_type(rank: &Rank, of: MPI_Comm, kind: c_int, key: c_int) -> Out<MPI_Comm> {
-    match kind {
+/// `MPI_Comm_split_type`, with what the info says of the resource. Ranks may give `MPI_UNDEFINED` where the others give a
+/// type, so that all make the same split.
+pub(crate) fn split_type(
+    rank: &Rank,
+    of: MPI_Comm,
+    (kind, resource): (c_int, Option<&str>),
+    key: c_int,
+) -> Out<MPI_Comm> {
+    let color = match (kind, resource) {
         // All ranks share memory.
-        MPI_COMM_TYPE_SHARED => split(rank, of, 0, key),
-        MPI_UNDEFINED => split(rank, of, MPI_UNDEFINED, key),
-        MPI_COMM_TYPE_HW_UNGUIDED => {
-            let parent = rank.comm(of)?;
-            let made = parent.comm.split_by(Level::Package)?;
-            keep(rank, made, &parent, Topology::None)
+        (MPI_COMM_TYPE_SHARED, _) => 0,
+        (MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED, Some("mpi_shared_memory")) => 0,
+        // No resource is known that some of the ranks share and the others do not.
+        (MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_HW_UNGUIDED, _) => MPI_UNDEFINED,
+        (MPI_COMM_TYPE_RESOURCE_GUIDED | MPI_UNDEFINED, _) => MPI_UNDEFINED,
+        _ => {
+            let text = format!("{kind} is no type by which a communicator is split");
+            return Err(failure(MPI_ERR_ARG, text));
         }
-        _ => refused(
-            "communicators are split by MPI_COMM_TYPE_SHARED and MPI_COMM_TYPE_HW_UNGUIDED only",
-        ),
-    }
+    };
+    split(rank, of, color, key)
 }
 
 /// `MPI_Comm_create`: by all members of the parent, each with the group that it will be in.

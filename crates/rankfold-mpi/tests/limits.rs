@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::ptr;
 
 use rankfold_mpi::Program;
@@ -265,6 +265,47 @@ fn infos_and_keys_that_were_freed_are_errors() {
         let set = code!(MPI_Comm_set_attr(MPI_COMM_WORLD, freed, ptr::null_mut()));
         assert_eq!(set, MPI_ERR_KEYVAL);
         assert_eq!(code!(MPI_Comm_free_keyval(&mut freed)), MPI_ERR_KEYVAL);
+    });
+}
+
+/// A part of the world by a type and, for rank 1, by none; and the ranks that are in it.
+fn part(me: usize, kind: c_int, resource: &CStr) -> Option<c_int> {
+    let (mut info, mut made, mut size) = (MPI_INFO_NULL, MPI_COMM_NULL, 0);
+    ok!(MPI_Info_create(&mut info));
+    let key = c"mpi_hw_resource_type";
+    ok!(MPI_Info_set(info, key.as_ptr(), resource.as_ptr()));
+    let kind = if me == 1 { MPI_UNDEFINED } else { kind };
+    ok!(MPI_Comm_split_type(
+        MPI_COMM_WORLD,
+        kind,
+        0,
+        info,
+        &mut made
+    ));
+    ok!(MPI_Info_free(&mut info));
+    if made == MPI_COMM_NULL {
+        return None;
+    }
+    ok!(MPI_Comm_size(made, &mut size));
+    ok!(MPI_Comm_free(&mut made));
+    Some(size)
+}
+
+#[test]
+fn no_resource_splits_the_ranks_but_the_memory_that_all_share() {
+    with_errors(4, |me| {
+        let shared = c"mpi_shared_memory";
+        let all = (me != 1).then_some(3);
+        assert_eq!(part(me, MPI_COMM_TYPE_SHARED, c"none"), all);
+        for guided in [MPI_COMM_TYPE_HW_GUIDED, MPI_COMM_TYPE_RESOURCE_GUIDED] {
+            assert_eq!(part(me, guided, shared), all);
+            assert_eq!(part(me, guided, c"hwloc://L3Cache"), None);
+        }
+        assert_eq!(part(me, MPI_COMM_TYPE_HW_UNGUIDED, shared), None);
+        let mut made = MPI_COMM_NULL;
+        let (world, info) = (MPI_COMM_WORLD, MPI_INFO_NULL);
+        let wrong = code!(MPI_Comm_split_type(world, 7, 0, info, &mut made));
+        assert_eq!(wrong, MPI_ERR_ARG);
     });
 }
 

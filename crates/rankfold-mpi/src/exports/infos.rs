@@ -1,4 +1,4 @@
-//! Infos: lists of keys and values. No key means anything to this library.
+//! Infos: lists of keys and values. No key but `mpi_hw_resource_type` means anything to this library.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
@@ -28,6 +28,14 @@ pub(super) fn check(rank: &Rank, info: MPI_Info) -> Out {
     match info {
         MPI_INFO_NULL => Ok(()),
         _ => with(rank, info, |_| Ok(())),
+    }
+}
+
+/// What an info has under a key.
+pub(super) fn get(rank: &Rank, info: MPI_Info, key: &str) -> Out<Option<String>> {
+    match info {
+        MPI_INFO_NULL => Ok(None),
+        _ => with(rank, info, |pairs| Ok(pairs.get(key).cloned())),
     }
 }
 
