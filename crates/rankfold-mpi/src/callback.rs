@@ -95,7 +95,7 @@ impl Caller {
         let (mut on, mut code) = (on, code);
         // SAFETY: the address of the function that the program passed to `MPI_Comm_create_errhandler` or its like.
         let function: MPI_Comm_errhandler_function =
-            unsafe { transmute(ptr::with_exposed_provenance::<()>(handler.0)) };
+            unsafe { transmute(ptr::with_exposed_provenance::<()>(handler.function)) };
         // SAFETY: its arguments are those that the standard names.
         unsafe { function(&mut on, &mut code) };
     }

@@ -33,9 +33,14 @@ pub(crate) enum Phase {
     Finalized,
 }
 
-/// The address of a function for the errors of a communicator or a window.
+/// A function for the errors of a communicator or a window.
 #[derive(Clone, Copy)]
-pub(crate) struct Handler(pub usize);
+pub(crate) struct Handler {
+    /// Its address.
+    pub function: usize,
+    /// How many handles of it the program has, of the same number: that of its creation, and those that it asked for.
+    pub handles: usize,
+}
 
 /// The state of one rank.
 pub(crate) struct Rank {
@@ -227,9 +232,15 @@ impl Rank {
         }
     }
 
-    /// Frees the handle of an error handler, unless a communicator has it.
+    /// Frees a handle of an error handler, and the handler with the last one, unless a communicator has it.
     pub(crate) fn release_handler(&self, handler: MPI_Errhandler) {
         let number = handler.addr();
+        if let Ok(own) = self.handlers.borrow_mut().get_mut(number) {
+            own.handles -= 1;
+            if own.handles > 0 {
+                return;
+            }
+        }
         let has_it = |comm: &Rc<Communicator>| comm.on_error.get() == number;
         let mut used =
             self.comms.borrow().iter().any(has_it) || has_it(&self.world) || has_it(&self.alone);

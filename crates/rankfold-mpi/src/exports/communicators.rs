@@ -106,7 +106,7 @@ super::calls! {
     }
     fn MPI_Comm_get_errhandler(comm: MPI_Comm, errhandler: *mut MPI_Errhandler) on comm |rank, caller| {
         let on = rank.comm(comm)?;
-        caller.write(errhandler, std::ptr::without_provenance_mut(on.on_error.get()))
+        caller.write(errhandler, super::errors::further_handle(rank, on.on_error.get()))
     }
     fn MPI_Comm_call_errhandler(comm: MPI_Comm, errorcode: c_int) on comm |rank, caller| {
         rank.comm(comm)?;

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::abi::*;
 use crate::error::{Out, bad, failure, require};
+use crate::handle::Bad;
 use crate::rank::{Handler, Rank};
 
 /// Codes that the program adds begin here.
@@ -19,7 +20,12 @@ pub(super) fn check_handler(rank: &Rank, handler: MPI_Errhandler) -> Out {
         )),
         _ => {
             let number = handler.addr();
-            let found = rank.handlers.borrow().get(number).map(drop);
+            let handles = rank.handlers.borrow().get(number).map(|it| it.handles);
+            // One that some object still has may have no handle.
+            let found = handles.and_then(|handles| match handles {
+                0 => Err(Bad::Freed),
+                _ => Ok(()),
+            });
             found.map_err(|why| bad(MPI_ERR_ERRHANDLER, "error handler", number, why))
         }
     }
@@ -27,7 +33,18 @@ pub(super) fn check_handler(rank: &Rank, handler: MPI_Errhandler) -> Out {
 
 /// Keeps the address of an error handler.
 pub(super) fn keep_handler(rank: &Rank, function: usize) -> usize {
-    rank.handlers.borrow_mut().add(Handler(function))
+    let handles = 1;
+    rank.handlers
+        .borrow_mut()
+        .add(Handler { function, handles })
+}
+
+/// A handle of the error handler of an object, which the program frees as it frees others.
+pub(super) fn further_handle(rank: &Rank, number: usize) -> MPI_Errhandler {
+    if let Ok(own) = rank.handlers.borrow_mut().get_mut(number) {
+        own.handles += 1;
+    }
+    std::ptr::without_provenance_mut(number)
 }
 
 /// The place of a code that the program added.

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int};
 use std::ptr::without_provenance_mut as handle;
 use std::rc::Rc;
 
-use super::errors::{check_handler, keep_handler};
+use super::errors::{check_handler, further_handle, keep_handler};
 use super::infos::check as check_info;
 use crate::abi::*;
 use crate::call::{begin_session, end_session};
@@ -117,7 +117,7 @@ super::calls! {
     }
     fn MPI_Session_get_errhandler(session: MPI_Session, errhandler: *mut MPI_Errhandler) on session |rank, caller| {
         let on = rank.session(session)?;
-        caller.write(errhandler, handle(on.on_error.get()))
+        caller.write(errhandler, further_handle(rank, on.on_error.get()))
     }
     fn MPI_Session_call_errhandler(session: MPI_Session, errorcode: c_int) on session |rank, caller| {
         rank.session(session)?;

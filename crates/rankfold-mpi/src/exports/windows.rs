@@ -4,7 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::ptr::without_provenance_mut as handle;
 
 use super::arguments::flag;
-use super::errors::{check_handler, keep_handler};
+use super::errors::{check_handler, further_handle, keep_handler};
 use super::infos::check as check_info;
 use crate::abi::*;
 use crate::error::Out;
@@ -159,7 +159,7 @@ super::calls! {
     }
     fn MPI_Win_get_errhandler(win: MPI_Win, errhandler: *mut MPI_Errhandler) on win |rank, caller| {
         let on = rank.win(win)?;
-        caller.write(errhandler, handle(on.on_error.get()))
+        caller.write(errhandler, further_handle(rank, on.on_error.get()))
     }
     fn MPI_Win_call_errhandler(win: MPI_Win, errorcode: c_int) on win |rank, caller| {
         rank.win(win)?;
