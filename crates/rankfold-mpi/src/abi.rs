@@ -226,6 +226,7 @@ classes! {
 
 pub const MPI_BOTTOM: *mut c_void = fixed(0);
 pub const MPI_IN_PLACE: *mut c_void = fixed(1);
+pub const MPI_BUFFER_AUTOMATIC: *mut c_void = fixed(2);
 pub const MPI_STATUS_IGNORE: *mut MPI_Status = fixed(0);
 pub const MPI_STATUSES_IGNORE: *mut MPI_Status = fixed(0);
 pub const MPI_ERRCODES_IGNORE: *mut c_int = fixed(0);

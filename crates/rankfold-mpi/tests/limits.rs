@@ -3,7 +3,7 @@
 
 mod support;
 
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr;
 
 use rankfold_mpi::Program;
@@ -268,6 +268,24 @@ fn infos_and_keys_that_were_freed_are_errors() {
     });
 }
 
+#[test]
+fn an_automatic_buffer_holds_any_message() {
+    with_errors(1, |_| {
+        let (mut sent, mut received) = ([7i32; 5000], [0i32; 5000]);
+        let (mut place, mut size) = (ptr::null_mut::<c_void>(), -1);
+        let (from, into, world) = (to(&mut sent), to(&mut received), MPI_COMM_WORLD);
+        ok!(MPI_Buffer_attach(MPI_BUFFER_AUTOMATIC, 0));
+        (0..3).for_each(|_| ok!(MPI_Bsend(from, 5000, MPI_INT, 0, 0, world)));
+        for _ in 0..3 {
+            let ignored = MPI_STATUS_IGNORE;
+            ok!(MPI_Recv(into, 5000, MPI_INT, 0, 0, world, ignored));
+        }
+        assert_eq!(received, [7; 5000]);
+        ok!(MPI_Buffer_detach((&raw mut place).cast(), &mut size));
+        assert_eq!((place, size), (MPI_BUFFER_AUTOMATIC, 0));
+    });
+}
+
 /// A part of the world by a type and, for rank 1, by none; and the ranks that are in it.
 fn part(me: usize, kind: c_int, resource: &CStr) -> Option<c_int> {
     let (mut info, mut made, mut size) = (MPI_INFO_NULL, MPI_COMM_NULL, 0);
@@ -306,6 +324,38 @@ fn no_resource_splits_the_ranks_but_the_memory_that_all_share() {
         let (world, info) = (MPI_COMM_WORLD, MPI_INFO_NULL);
         let wrong = code!(MPI_Comm_split_type(world, 7, 0, info, &mut made));
         assert_eq!(wrong, MPI_ERR_ARG);
+    });
+}
+
+#[test]
+fn a_communicator_of_no_ranks_is_none_and_made_by_one_rank_alone() {
+    with_errors(2, |me| {
+        let (mut made, tag, none) = (MPI_COMM_WORLD, c"nobody".as_ptr(), MPI_GROUP_EMPTY);
+        if me == 1 {
+            let (info, on_error) = (MPI_INFO_NULL, MPI_ERRORS_RETURN);
+            ok!(MPI_Comm_create_from_group(
+                none, tag, info, on_error, &mut made
+            ));
+            assert_eq!(made, MPI_COMM_NULL);
+        }
+    });
+}
+
+#[test]
+fn null_handles_have_names() {
+    with_errors(1, |_| {
+        let (mut name, mut len) = ([0 as c_char; MPI_MAX_OBJECT_NAME as usize], 0);
+        let mut named = |get: &mut dyn FnMut(*mut c_char, *mut c_int)| {
+            get(name.as_mut_ptr(), &mut len);
+            let bytes = name[..len as usize].iter().map(|it| it.cast_unsigned());
+            String::from_utf8(bytes.collect()).unwrap()
+        };
+        let comm = named(&mut |to, len| ok!(MPI_Comm_get_name(MPI_COMM_NULL, to, len)));
+        let of_type = named(&mut |to, len| ok!(MPI_Type_get_name(MPI_DATATYPE_NULL, to, len)));
+        let win = named(&mut |to, len| ok!(MPI_Win_get_name(MPI_WIN_NULL, to, len)));
+        assert_eq!(comm, "MPI_COMM_NULL");
+        assert_eq!(of_type, "MPI_DATATYPE_NULL");
+        assert_eq!(win, "MPI_WIN_NULL");
     });
 }
 

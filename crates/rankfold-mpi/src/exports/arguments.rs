@@ -1,6 +1,6 @@
 //! Arguments that many calls have: buffers, counts, datatypes, and the places of results.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 
 use crate::abi::*;
 use crate::datatype;
@@ -51,6 +51,12 @@ pub(super) fn received(caller: &Caller, to: *mut MPI_Status, result: Out<Stat>) 
         status(caller, to, &stat);
     }
     result.map(drop)
+}
+
+/// Writes the name of an object, and its length.
+pub(super) fn name(caller: &Caller, to: (*mut c_char, *mut c_int), name: &str) -> Out {
+    let written = caller.write_text(to.0, MPI_MAX_OBJECT_NAME as usize, name)?;
+    caller.write(to.1, written as c_int)
 }
 
 /// A truth value.

@@ -64,9 +64,11 @@ super::calls! {
         Ok(())
     }
     fn MPI_Comm_get_name(comm: MPI_Comm, name: *mut c_char, length: *mut c_int) on comm |rank, caller| {
-        let on = rank.comm(comm)?;
-        let written = caller.write_text(name, MPI_MAX_OBJECT_NAME as usize, &on.name.borrow())?;
-        caller.write(length, written as c_int)
+        let text = match comm {
+            MPI_COMM_NULL => "MPI_COMM_NULL".into(),
+            _ => rank.comm(comm)?.name.borrow().clone(),
+        };
+        super::arguments::name(caller, (name, length), &text)
     }
     fn MPI_Comm_test_inter(comm: MPI_Comm, inter: *mut c_int) on comm |rank, caller| {
         rank.comm(comm)?;

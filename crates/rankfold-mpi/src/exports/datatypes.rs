@@ -179,9 +179,11 @@ super::calls! {
         Ok(())
     }
     fn MPI_Type_get_name(datatype: MPI_Datatype, name: *mut c_char, length: *mut c_int) |_, caller| {
-        let text = old(datatype)?.name.lock().expect("no thread panics with it").clone();
-        let written = caller.write_text(name, MPI_MAX_OBJECT_NAME as usize, &text)?;
-        caller.write(length, written as c_int)
+        let text = match datatype {
+            MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".into(),
+            _ => old(datatype)?.name.lock().expect("no thread panics with it").clone(),
+        };
+        super::arguments::name(caller, (name, length), &text)
     }
     fn MPI_Get_address(location: *const c_void, address: *mut MPI_Aint) |_, caller| {
         // An address from MPI_BOTTOM on is used later.

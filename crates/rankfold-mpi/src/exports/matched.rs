@@ -59,11 +59,15 @@ pub(super) fn attach(rank: &Rank, buffer: *mut c_void, size: MPI_Count) -> Out {
     require(rank.buffer.get().is_none(), MPI_ERR_BUFFER, || {
         "a buffer is attached already".into()
     })?;
-    rank.buffer.set(Some((buffer.cast(), size)));
+    let room = match buffer {
+        MPI_BUFFER_AUTOMATIC => usize::MAX,
+        _ => size,
+    };
+    rank.buffer.set(Some((buffer.cast(), room)));
     Ok(())
 }
 
-/// Detaches it, writes where it is, and returns its size.
+/// Detaches it, writes where it is, and returns its size; 0 if it is as large as is needed.
 pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<usize> {
     let none = || failure(MPI_ERR_BUFFER, "no buffer is attached");
     let (at, room) = rank.buffer.take().ok_or_else(none)?;
@@ -71,7 +75,8 @@ pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<usize
     detached::detach(rank, left);
     sweep_detached(rank);
     caller.write(to.cast::<*mut u8>(), at)?;
-    Ok(room)
+    let is_automatic = at.cast() == MPI_BUFFER_AUTOMATIC;
+    Ok(if is_automatic { 0 } else { room })
 }
 
 super::calls! {

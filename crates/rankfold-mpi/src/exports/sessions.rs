@@ -97,6 +97,9 @@ super::calls! {
         check_handler(rank, errhandler)?;
         caller.text(stringtag)?;
         let of = rank.group(group)?;
+        if of.size() == 0 {
+            return caller.write(newcomm, MPI_COMM_NULL);
+        }
         require(of.rank_of(rank.me()).is_some(), MPI_ERR_GROUP, || {
             "this rank is not in the group".into()
         })?;

@@ -133,9 +133,11 @@ super::calls! {
         Ok(())
     }
     fn MPI_Win_get_name(win: MPI_Win, name: *mut c_char, length: *mut c_int) on win |rank, caller| {
-        let on = rank.win(win)?;
-        let written = caller.write_text(name, MPI_MAX_OBJECT_NAME as usize, &on.name.borrow())?;
-        caller.write(length, written as c_int)
+        let text = match win {
+            MPI_WIN_NULL => "MPI_WIN_NULL".into(),
+            _ => rank.win(win)?.name.borrow().clone(),
+        };
+        super::arguments::name(caller, (name, length), &text)
     }
     fn MPI_Win_set_info(win: MPI_Win, info: MPI_Info) on win |rank, _| {
         rank.win(win)?;
