@@ -159,12 +159,13 @@ pub(crate) fn predefined(name: &str, parts: &[Basic]) -> Datatype {
     let mut flat = Flat::default();
     let mut end = 0usize;
     for part in parts {
-        let (size, align) = (usize::from(part.size), usize::from(part.size.min(16)));
-        let align = if part.holds == super::basic::Holds::Complex {
-            align / 2
-        } else {
-            align
+        let size = usize::from(part.size);
+        // Complex numbers are aligned as their halves.
+        let align = match part.holds {
+            super::basic::Holds::Complex => size / 2,
+            _ => size,
         };
+        let align = align.min(16);
         let at = end.next_multiple_of(align);
         flat.segment(at as isize, size);
         flat.run(*part, 1);

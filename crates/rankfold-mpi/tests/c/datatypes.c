@@ -72,6 +72,12 @@ int main(int argc, char **argv) {
     say("contents %d %d %d %d: %s %d %d", integers, aints, datatypes, combiner == MPI_COMBINER_STRUCT, list(numbers, integers),
         (int)got[2], of[1] == MPI_DOUBLE);
     MPI_Type_free(&type);
+    /* A long double complex is aligned as its halves. */
+    MPI_Datatype pair[2] = {MPI_C_LONG_DOUBLE_COMPLEX, MPI_CHAR};
+    MPI_Aint where[2] = {0, 2 * sizeof(long double)};
+    MPI_Type_create_struct(2, single, where, pair, &type);
+    MPI_Type_get_extent(type, &lb, &extent), say("of a complex number: %d", extent == 3 * sizeof(long double));
+    MPI_Type_free(&type);
     MPI_Finalize();
     return 0;
 }
