@@ -55,12 +55,14 @@ unsafe extern "C" {
 const SIGABRT: c_int = 6;
 
 /// Signals that the program raises itself, and their names.
-const SIGNALS: [(c_int, &str); 5] = [
+const SIGNALS: [(c_int, &str); 7] = [
     (4, "SIGILL"),
+    (5, "SIGTRAP"),
     (SIGABRT, "SIGABRT"),
     (7, "SIGBUS"),
     (8, "SIGFPE"),
     (11, "SIGSEGV"),
+    (31, "SIGSYS"),
 ];
 
 thread_local! {
@@ -87,18 +89,14 @@ pub(crate) fn flush() {
 
 /// How a rank ends that calls one of these functions.
 fn exited(rank: &Rank, call: &str, code: c_int) -> Outcome<(), String> {
-    let returned = (code, rank.phase.get()) == (0, Phase::Finalized);
-    if !returned {
-        rank.shared.note_code(code);
-    }
-    match (code, rank.phase.get()) {
-        (0, Phase::Finalized) => Outcome::Returned(()),
-        (0, _) => Outcome::Failed(format!(
-            "it called {call}(0) without MPI_Finalize{}",
-            place()
-        )),
-        _ => Outcome::Failed(format!("it called {call}({code}){}", place())),
-    }
+    let what = match (code, rank.phase.get()) {
+        // As what returns from `main` then.
+        (0, Phase::BeforeInit | Phase::Finalized) => return Outcome::Returned(()),
+        (0, Phase::Running) => "(0) without MPI_Finalize".into(),
+        _ => format!("({code})"),
+    };
+    rank.shared.note_code(code);
+    Outcome::Failed(format!("it called {call}{what}{}", place()))
 }
 
 /// The line of the program, if it is known.

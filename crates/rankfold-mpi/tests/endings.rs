@@ -92,6 +92,7 @@ fn the_code_of_the_first_rank_to_fail_is_that_of_the_launcher() {
         // A failure never looks like a success.
         ("mpi_abort_0", 1, "rank 1: MPI_Abort at "),
         ("exit_300", 300 - 256, "rank 1: it called exit(300) at "),
+        ("trap", 128 + 5, "rank 1: it was ended by SIGTRAP at "),
         ("return", 5, "rank 1: its main returned the code 5"),
     ] {
         let Some((errors, code)) = report(how) else {
@@ -99,6 +100,17 @@ fn the_code_of_the_first_rank_to_fail_is_that_of_the_launcher() {
         };
         assert!(errors.contains(told), "{how}: {errors}");
         assert_eq!(code, Some(expected), "{how}: {errors}");
+    }
+}
+
+#[test]
+fn ranks_that_never_begin_may_call_exit() {
+    for (how, expected) in [("early", 0), ("early_3", 3)] {
+        let Some((errors, code)) = report(how) else {
+            return;
+        };
+        assert_eq!(code, Some(expected), "{errors}");
+        assert_eq!(errors.is_empty(), expected == 0, "{errors}");
     }
 }
 

@@ -72,6 +72,7 @@ static void end_by(const char *how) {
     if (strcmp(how, "abort") == 0) abort();
     if (strcmp(how, "assert") == 0) assert(zero);
     if (strcmp(how, "raise") == 0) raise(SIGABRT);
+    if (strcmp(how, "trap") == 0) raise(SIGTRAP);
     if (strcmp(how, "stack") == 0) deeper(&zero);
     if (strcmp(how, "stdio") == 0) flockfile(stdout), *(volatile int *)8 = 1;
     if (strcmp(how, "compute") == 0) exit(0);
@@ -82,6 +83,8 @@ static void end_by(const char *how) {
 }
 
 int main(int argc, char **argv) {
+    if (strcmp(argv[1], "early") == 0) exit(0);
+    if (strcmp(argv[1], "early_3") == 0) exit(3);
     begin(&argc, &argv);
     if (strcmp(argv[1], "window") == 0) bad_window();
     if (strcmp(argv[1], "gather") == 0) {
