@@ -266,7 +266,14 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         rank.phase.set(Phase::Finalized);
         note_leaks(&rank, NAME);
     }
-    deleted.map_or_else(|error| error.class, |()| MPI_SUCCESS)
+    let Err(error) = deleted else {
+        return MPI_SUCCESS;
+    };
+    let class = error.class;
+    let me = rank.me();
+    rank.shared
+        .remark(format!("rank {me}: {}", stopped(NAME, None, error)));
+    class
 }
 
 /// What becomes of an error: as the error handler of the communicator says.

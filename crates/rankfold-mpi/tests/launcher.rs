@@ -285,6 +285,31 @@ fn a_program_profiles_calls_by_functions_of_its_own() {
 }
 
 #[test]
+fn an_error_of_the_end_is_told() {
+    let place = folder("end");
+    if Command::new("cc").arg("--version").output().is_err() {
+        return;
+    }
+    fs::create_dir_all(&place).unwrap();
+    let (source, program) = (place.join("end.c"), place.join("end"));
+    let text_of = "#include <mpi.h>\n\
+        static int refuse(MPI_Comm of, int key, void *value, void *state) {\n  return MPI_ERR_OTHER;\n}\n\
+        int main(int argc, char **argv) {\n  int key;\n  MPI_Init(&argc, &argv);\n\
+        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse, &key, 0);\n\
+        MPI_Comm_set_attr(MPI_COMM_SELF, key, 0);\n  MPI_Finalize();\n}\n";
+    fs::write(&source, text_of).unwrap();
+    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
+    let made = compiler.arg("-Wall").arg(&source).arg("-o").arg(&program);
+    assert!(made.status().unwrap().success());
+    let told = text(&run(&["-n", "1"], &program, &[]).stderr);
+    let expected = "the function that deletes the attribute returned an error";
+    assert!(
+        told.contains("rank 0: MPI_Finalize at ") && told.contains(expected),
+        "{told}"
+    );
+}
+
+#[test]
 fn what_a_program_leaves_is_told() {
     let place = folder("leaves");
     if Command::new("cc").arg("--version").output().is_err() {
