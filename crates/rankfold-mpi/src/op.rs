@@ -119,6 +119,17 @@ pub(crate) fn check_kind(operator: &Operator, of: &Datatype) -> Out {
     })
 }
 
+/// Refuses the operators that are for windows alone.
+#[inline]
+pub(crate) fn check_reduces(operator: &Operator) -> Out {
+    let Operator::Predefined(op) = *operator else {
+        return Ok(());
+    };
+    require(op != MPI_REPLACE && op != MPI_NO_OP, MPI_ERR_OP, || {
+        format!("{} is for accesses to windows", name(op.addr() as u16))
+    })
+}
+
 /// A reduction: elements of a datatype by an operator.
 #[derive(Clone)]
 pub(crate) struct Fold {

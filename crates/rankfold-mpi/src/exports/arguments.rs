@@ -27,6 +27,7 @@ pub(super) fn fold(rank: &Rank, op: MPI_Op, datatype: MPI_Datatype) -> Out<Fold>
     let operator = op::of(rank, op)?;
     let of = datatype::committed(datatype)?;
     op::check_kind(&operator, &of)?;
+    op::check_reduces(&operator)?;
     Ok(Fold {
         operator,
         of,

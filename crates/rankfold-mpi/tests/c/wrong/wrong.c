@@ -421,6 +421,10 @@ static void no_weights(void) {
     MPI_Dist_graph_create_adjacent(MPI_COMM_SELF, 1, self, MPI_WEIGHTS_EMPTY, 1, self, MPI_WEIGHTS_EMPTY, MPI_INFO_NULL, 0, &comm); /* wrong: no_weights n=1: MPI_WEIGHTS_EMPTY, which is for none */
 }
 
+static void replaces(void) {
+    MPI_Allreduce(a, b, 1, MPI_INT, MPI_REPLACE, MPI_COMM_WORLD); /* wrong: replaces n=2: MPI_REPLACE is for accesses to windows */
+}
+
 int main(int argc, char **argv) {
     static const struct { const char *name; void (*run)(void); } all[] = {
 #define CASE(name) {#name, name}
@@ -441,6 +445,7 @@ int main(int argc, char **argv) {
         CASE(fence_and_free), CASE(cancelled_collective), CASE(freed_collective), CASE(file), CASE(partitioned),
         CASE(roots_of_gatherv), CASE(roots_of_scatterv), CASE(started_without_one), CASE(started_with_other_roots),
         CASE(any_of_many), CASE(buffer_for_one), CASE(few_coordinates), CASE(no_weights),
+        CASE(replaces),
     };
     begin(&argc, &argv);
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
