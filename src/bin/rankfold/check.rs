@@ -76,18 +76,42 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let verdicts = verdicts.map_err(no_thread)?;
     let stopped = work.is_stopped();
     work.finish();
-    let verdicts: Vec<Verdict> = verdicts.into_iter().collect::<Result<_, _>>()?;
+    let (verdicts, refused) = parted(verdicts);
     let lines = match arguments.results.format {
+        _ if verdicts.is_empty() => String::new(),
         TextOrJson::Text => text(&verdicts),
         TextOrJson::Json => verdicts.iter().map(json).collect(),
     };
     let written = match stopped {
         true => interrupted(&lines),
+        false if lines.is_empty() => Ok(()),
         false => output.write(&lines),
     };
+    ended(verdicts, refused, written)
+}
+
+/// Parts the results from the first refusal of an algorithm that was named.
+fn parted(results: Vec<Result<Verdict, Stop>>) -> (Vec<Verdict>, Option<Stop>) {
+    let mut refused = None;
+    let mut verdicts = Vec::new();
+    for result in results {
+        match result {
+            Ok(verdict) => verdicts.push(verdict),
+            Err(stop) => refused = refused.or(Some(stop)),
+        }
+    }
+    (verdicts, refused)
+}
+
+/// Returns how it ends: a fault comes before a refusal, and both before what the writing says.
+fn ended(
+    verdicts: Vec<Verdict>,
+    refused: Option<Stop>,
+    written: Result<(), Stop>,
+) -> Result<(), Stop> {
     match verdicts.into_iter().find_map(|verdict| verdict.fault) {
         Some(fault) => Err(Stop::Fault(fault)),
-        None => written,
+        None => refused.map_or(written, Err),
     }
 }
 
@@ -187,12 +211,7 @@ fn verdict(pair: Pair, arguments: &Arguments, work: &Work) -> Result<Verdict, St
             verdict.take(&call, work, weight);
         }
     }
-    match verdict.refused.1.take() {
-        Some(refusal) if pair.by_name && verdict.proved == 0 && !verdict.stopped => {
-            Err(Stop::input(refusal))
-        }
-        _ => Ok(verdict),
-    }
+    verdict.settled()
 }
 
 fn roots(pair: Pair, ranks: usize, given: Option<Rank>) -> Vec<Rank> {
@@ -212,6 +231,15 @@ impl Verdict {
             refused: (0, None),
             fault: None,
             stopped: false,
+        }
+    }
+
+    /// Returns the refusal instead if the algorithm was named, and nothing is known of it but that.
+    fn settled(mut self) -> Result<Verdict, Stop> {
+        let unknown = self.proved == 0 && self.fault.is_none() && !self.stopped;
+        match self.refused.1.take() {
+            Some(refusal) if self.pair.by_name && unknown => Err(Stop::input(refusal)),
+            _ => Ok(self),
         }
     }
 
@@ -312,14 +340,58 @@ mod tests {
     use super::*;
     use rankfold::collective::{Algorithm, Collective};
 
-    #[test]
-    fn the_first_fault_is_told_with_its_call() {
-        let pair = Pair {
+    fn named() -> Verdict {
+        Verdict::new(Pair {
             collective: Collective::Reduce,
             algorithm: Algorithm::Halving,
             by_name: true,
+        })
+    }
+
+    /// An algorithm that refuses one call, and has a fault in another if it is `faulty`.
+    fn refusing(faulty: bool) -> Verdict {
+        let call = Call::new(Collective::Reduce, 5, 7);
+        let mut verdict = named();
+        let refusal = Refusal::NotFor {
+            algorithm: Algorithm::Halving,
+            collective: Collective::Reduce,
         };
-        let mut verdict = Verdict::new(pair);
+        verdict.refused = (1, Some(refusal));
+        if faulty {
+            verdict.blame(&call, "rank 0 waits");
+        }
+        verdict
+    }
+
+    #[test]
+    fn a_fault_is_told_whatever_else_is_refused() {
+        assert!(matches!(refusing(false).settled(), Err(Stop::Input(_))));
+        for others in [
+            vec![refusing(true)],
+            vec![refusing(true), refusing(false)],
+            vec![refusing(false), refusing(true)],
+            vec![refusing(false), named(), refusing(true)],
+        ] {
+            let (verdicts, refused) = parted(others.into_iter().map(Verdict::settled).collect());
+            let end = ended(verdicts, refused, Err(Stop::Gone));
+            assert!(matches!(end, Err(Stop::Fault(_))), "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_leaves_what_was_proved_of_others() {
+        let results = vec![refusing(false).settled(), named().settled()];
+        let (verdicts, refused) = parted(results);
+        assert_eq!(verdicts.len(), 1);
+        assert!(matches!(
+            ended(verdicts, refused, Ok(())),
+            Err(Stop::Input(_))
+        ));
+    }
+
+    #[test]
+    fn the_first_fault_is_told_with_its_call() {
+        let mut verdict = named();
         let call = Call::new(Collective::Reduce, 5, 7).to_root(3);
         verdict.blame(&call, "rank 0 waits");
         verdict.blame(&call, "another");
