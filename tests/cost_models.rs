@@ -206,6 +206,19 @@ fn the_solver_finds_every_power_and_gives_up_where_nothing_is_enough() {
     assert_eq!(hopeless.scalability(1.0, 2), None);
     assert_eq!(hopeless.isoefficiency(1.0, 1), Some(1.0));
     assert_eq!(hopeless.isoefficiency(f64::NAN, 1), None);
+    let endless = Scaling {
+        work: |n: f64| n.powi(3),
+        overhead: |n: f64, _: usize| {
+            if n > 1e12 {
+                f64::INFINITY
+            } else {
+                n.powi(4) + 1.0
+            }
+        },
+        memory: |n: f64| n,
+    };
+    assert_eq!(endless.isoefficiency(1.0, 2), None);
+    assert_eq!(endless.scalability(1.0, 2), None);
 }
 
 #[test]

@@ -49,14 +49,17 @@ where
 
     /// The isoefficiency function `f(p)`: the least `n ≥ 1` with `T(n, 1) ≥ C T₀(n, p)`.
     ///
-    /// `None` if no number is large enough. If the relation holds for one `n`, it must hold for all larger ones;
+    /// `None` if no number is large enough; where the overhead is infinite, the relation does not hold. If the relation holds for one `n`, it must hold for all larger ones;
     /// otherwise the result is one of the sizes at which the relation starts to hold.
     ///
     /// # Cost
     ///
     /// At most a few thousand evaluations.
     pub fn isoefficiency(&self, constant: f64, ranks: usize) -> Option<f64> {
-        let holds = |n: f64| (self.work)(n) >= constant * (self.overhead)(n, ranks);
+        let holds = |n: f64| {
+            let overhead = constant * (self.overhead)(n, ranks);
+            overhead.is_finite() && (self.work)(n) >= overhead
+        };
         if holds(1.0) {
             return Some(1.0);
         }

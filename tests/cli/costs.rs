@@ -147,6 +147,10 @@ fn costs_that_make_no_sense_are_one_clear_line() {
             "cost all_reduce --algorithm halvign",
             "did you mean `halving`?",
         ),
+        (
+            "cost all_gather --algorithm far-halving --efficiency 0.8 --ranks 4",
+            "no closed form of all_gather by far-halving",
+        ),
         ("cost all_reduce --bytes 7", "no whole number of elements"),
     ] {
         let output = rankfold(line).output().unwrap();
@@ -154,6 +158,29 @@ fn costs_that_make_no_sense_are_one_clear_line() {
         assert!(
             output.status.code() == Some(2) && errors.contains(says),
             "{line}: {errors}"
+        );
+    }
+}
+
+#[test]
+fn no_problem_is_large_enough_where_there_is_no_closed_form() {
+    let line =
+        "cost broadcast --algorithm esbt:segments=best --efficiency 0.8 --ranks 2..5 --format json";
+    let output = rankfold(line).output().unwrap();
+    assert!(output.status.success(), "{}", text(output.stderr));
+    let sizes = text(output.stdout);
+    let sizes = sizes.lines().map(|line| {
+        let value: serde_json::Value = serde_json::from_str(line).unwrap();
+        (
+            value["ranks"].as_u64().unwrap(),
+            value["isoefficiency"].as_f64(),
+        )
+    });
+    for (ranks, size) in sizes {
+        assert_eq!(size.is_some(), ranks.is_power_of_two(), "{ranks} ranks");
+        assert!(
+            size.is_none_or(|size| size < 1e12),
+            "{ranks} ranks: {size:?}"
         );
     }
 }

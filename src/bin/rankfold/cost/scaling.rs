@@ -11,7 +11,7 @@ use super::super::output::TextOrJson;
 use super::super::stop::Stop;
 use super::super::table::{Object, table};
 use super::which::{Which, which};
-use super::{Arguments, sizes};
+use super::{Arguments, no_form, sizes};
 
 /// The longest vector of a collective that is considered; a problem that needs longer ones is too large.
 const MOST: f64 = (1u64 << 40) as f64;
@@ -46,6 +46,11 @@ impl Program<'_> {
         closed_form(algorithm, &call).map_or(f64::INFINITY, |form| form.time(&self.model))
     }
 
+    /// Returns whether the algorithm has a closed form among this many ranks.
+    fn has_form(&self, ranks: usize) -> bool {
+        [1.0, 1e6].iter().any(|&n| self.call(n, ranks).is_finite())
+    }
+
     /// Returns the problem's size, and the elements that each rank holds.
     fn size(&self, constant: f64, ranks: usize) -> Option<(f64, f64)> {
         let (gamma, length) = (self.model.gamma, self.length as f64);
@@ -65,8 +70,7 @@ impl Program<'_> {
     }
 }
 
-pub fn lines(arguments: &Arguments, efficiency: f64) -> Result<Vec<Line>, Stop> {
-    let collective = arguments.collective;
+fn check(collective: Collective, efficiency: f64) -> Result<(), Stop> {
     if !(efficiency > 0.0 && efficiency < 1.0) {
         let line = format!("--efficiency: {efficiency} is not between 0 and 1");
         return Err(Stop::Input(line));
@@ -79,27 +83,38 @@ pub fn lines(arguments: &Arguments, efficiency: f64) -> Result<Vec<Line>, Stop> 
         let line = format!("--efficiency: there is no program around {collective} here");
         return Err(Stop::Input(line));
     }
+    Ok(())
+}
+
+pub fn lines(arguments: &Arguments, efficiency: f64) -> Result<Vec<Line>, Stop> {
+    let collective = arguments.collective;
+    check(collective, efficiency)?;
     let model = arguments.model.closed(arguments.element_bytes)?;
     let bytes = arguments
         .bytes
         .as_ref()
         .map_or(arguments.element_bytes, |_| sizes(arguments)[0]);
     let length = elements(bytes, arguments.element_bytes).map_err(Stop::Input)?;
-    let mut lines = Vec::new();
-    for which in &which(collective, &arguments.algorithm) {
+    let all = which(collective, &arguments.algorithm);
+    let (mut lines, mut is_known) = (Vec::new(), false);
+    for which in &all {
         let program = Program {
             collective,
             which,
             model,
             length,
         };
+        is_known |= arguments.ranks.iter().any(|ranks| program.has_form(ranks));
         lines.extend(arguments.ranks.iter().map(|ranks| Line {
             name: which.to_string(),
             ranks,
             size: program.size(constant_for(efficiency), ranks),
         }));
     }
-    Ok(lines)
+    match is_known {
+        true => Ok(lines),
+        false => Err(Stop::Input(no_form(arguments, &all))),
+    }
 }
 
 pub fn written(lines: &[Line], format: TextOrJson) -> String {
