@@ -54,6 +54,65 @@ fn a_report_is_drawn_from_a_run_that_another_machine_has_written() {
     assert!(!html.contains("<script") && !html.contains("NaN") && !html.contains("src="));
 }
 
+/// Returns the sections of the report of a run whose results are these: algorithm, ranks, bytes, transport, microseconds.
+fn sections(name: &str, results: &[(&str, u64, u64, &str, f64)]) -> Vec<String> {
+    use serde_json::{Value, json};
+    let text = fs::read_to_string(super::golden().join("before.json")).unwrap();
+    let mut run: Value = serde_json::from_str(&text).unwrap();
+    let template = run["results"][0].clone();
+    let result = |&(algorithm, ranks, bytes, transport, us): &(&str, u64, u64, &str, f64)| {
+        let mut one = template.clone();
+        one["algorithm"] = algorithm.into();
+        one["chosen"] = (algorithm == "auto").then_some("exchange").into();
+        one["transport"] = transport.into();
+        (one["ranks"], one["bytes"], one["block_bytes"]) =
+            (ranks.into(), bytes.into(), bytes.into());
+        let rate = bytes as f64 / us / 1e3;
+        (one["algbw_gbs"], one["busbw_gbs"]) = (rate.into(), rate.into());
+        one["time_us"] = json!({"min": us, "p50": us, "p99": us, "max": us});
+        one["median_us"] = json!({"low": 0.9 * us, "high": 1.1 * us, "confidence": 0.96875});
+        one
+    };
+    run["results"] = results.iter().map(result).collect();
+    let (file, page) = (
+        fresh(&format!("{name}.json")),
+        fresh(&format!("{name}.html")),
+    );
+    fs::write(&file, run.to_string()).unwrap();
+    let mut report = rankfold("report");
+    let report = report.arg("--from").arg(&file).arg("-o").arg(&page);
+    let output = report.output().unwrap();
+    assert!(output.status.success(), "{}", super::text(output.stderr));
+    let html = fs::read_to_string(&page).unwrap();
+    let wanted = ["scaling", "roofline", "model", "choices"];
+    let sections = html.split("<section id=\"");
+    let own = sections.filter(|part| wanted.iter().any(|id| part.starts_with(&format!("{id}\""))));
+    own.map(str::to_owned).collect()
+}
+
+#[test]
+fn a_report_is_about_one_transport_and_in_one_order() {
+    let mut own = Vec::new();
+    for (by, algorithm) in ["auto", "exchange", "halving"].into_iter().enumerate() {
+        for ranks in [2, 4] {
+            for (at, bytes) in [8, 512, 32 << 10, 1 << 20].into_iter().enumerate() {
+                let us = (by as f64 + 1.0) * ranks as f64 * 5f64.powi(at as i32);
+                own.push((algorithm, ranks, bytes, "memory", us));
+            }
+        }
+    }
+    let wanted = sections("own", &own);
+    assert_eq!(wanted.len(), 4);
+    assert!(wanted[3].contains("Was it right?"), "{}", wanted[3]);
+    let others = own
+        .iter()
+        .map(|&(by, ranks, bytes, _, us)| (by, ranks, bytes, "channels", us / 3.0));
+    let both: Vec<_> = own.iter().copied().chain(others).collect();
+    assert_eq!(sections("both", &both), wanted);
+    own.reverse();
+    assert_eq!(sections("reversed", &own), wanted);
+}
+
 #[test]
 fn costs_are_those_that_the_simulator_takes_on_the_machine_of_the_formulas() {
     let machine = "--ranks 8 --bytes 1Ki,64Ki --alpha 300 --beta 0.5 --gamma 2 --format json";

@@ -84,13 +84,15 @@ fn regret(run: &Run) -> String {
     format!("<h3>Was it right?</h3>\n{words}{}", table(&heads, &rows, 5))
 }
 
+/// Returns all of a result's point but the algorithm.
+fn call(one: &Measured) -> impl PartialEq + '_ {
+    let what = (&one.collective, &one.transport, &one.kind, &one.op);
+    (what, one.ranks, one.bytes, one.root, one.into, one.fresh)
+}
+
 fn beside_best(run: &Run, one: &Measured) -> Option<Vec<String>> {
-    let same = |other: &&Measured| {
-        other.algorithm != "auto"
-            && (&other.collective, &other.kind, other.ranks, other.bytes)
-                == (&one.collective, &one.kind, one.ranks, one.bytes)
-    };
-    let named = run.results.iter().filter(same);
+    let named = run.results.iter();
+    let named = named.filter(|other| other.algorithm != "auto" && call(other) == call(one));
     let best = named.min_by(|a, b| a.time_us.p50.total_cmp(&b.time_us.p50))?;
     Some(vec![
         one.ranks.to_string(),

@@ -11,7 +11,8 @@ use super::words::bytes_in_words;
 /// Maximum number of curves, one for each length.
 const LENGTHS: usize = 6;
 
-/// Returns the results of the collective that the report is about, by the automatic choice if there are any.
+/// Returns the results of the collective that the report is about, by the automatic choice if there are any, over one
+/// transport: that of the first of them. They come in the order of ranks, then of bytes.
 pub fn main_results(run: &Run) -> Vec<&Measured> {
     let about = |name: &str| run.results.iter().any(|one| one.collective == name);
     let name = match about("all_reduce") {
@@ -23,13 +24,14 @@ pub fn main_results(run: &Run) -> Vec<&Measured> {
             .iter()
             .filter(|one| one.collective == name && one.bytes > 0)
     };
-    let auto = own().any(|one| one.algorithm == "auto");
-    let first = own()
-        .next()
-        .map(|one| one.algorithm.clone())
-        .unwrap_or_default();
-    let wanted = if auto { "auto".to_owned() } else { first };
-    own().filter(|one| one.algorithm == wanted).collect()
+    let auto = own().find(|one| one.algorithm == "auto");
+    let Some(first) = auto.or_else(|| own().next()) else {
+        return Vec::new();
+    };
+    let by = |one: &Measured| (one.algorithm.clone(), one.transport.clone());
+    let mut main: Vec<_> = own().filter(|one| by(one) == by(first)).collect();
+    main.sort_by_key(|one| (one.ranks, one.bytes));
+    main
 }
 
 /// Draws times over bytes, a curve for each number of ranks.

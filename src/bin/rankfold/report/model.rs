@@ -82,22 +82,24 @@ pub fn fitted(run: &Run) -> Option<Fitted> {
     })
 }
 
-/// Returns the results of all_reduce that a model applies to: in place, of one type, every rank with its own CPU. These
-/// are the ones requested by name if simple exchange is among them, otherwise the automatic ones by their choice.
+/// Returns the results of all_reduce that a model applies to: in place, of one type and over one transport, every rank
+/// with its own CPU, in the order of bytes. These are the ones requested by name if simple exchange is among them,
+/// otherwise the automatic ones by their choice.
 fn results(run: &Run) -> Vec<&Measured> {
+    let is_own = |one: &&Measured| one.collective == "all_reduce";
+    let over = run.results.iter().find(is_own).map(|one| &one.transport);
     let can = |one: &&Measured| {
-        one.collective == "all_reduce"
+        is_own(one)
+            && Some(&one.transport) == over
             && !one.into
             && one.bytes > 0
             && (one.bytes as u64) < MOST_ELEMENTS
             && one.ranks <= run.machine.usable.min(MOST_RANKS)
             && one.kind == run.results[0].kind
     };
-    let (named, auto): (Vec<_>, Vec<_>) = run
-        .results
-        .iter()
-        .filter(can)
-        .partition(|one| one.algorithm != "auto");
+    let mut all: Vec<&Measured> = run.results.iter().filter(can).collect();
+    all.sort_by_key(|one| one.bytes);
+    let (named, auto): (Vec<_>, Vec<_>) = all.into_iter().partition(|one| one.algorithm != "auto");
     match named.iter().any(|one| one.algorithm == "exchange") {
         true => named,
         false => auto,
