@@ -91,7 +91,7 @@ fn the_schema_refuses_what_no_run_writes() {
     };
     assert!(!faulty(&|_| ()));
     assert!(faulty(&|run| run["schema"] = "rankfold.bench/2".into()));
-    assert!(faulty(&|run| run["results"][0]["checked"] = false.into()));
+    assert!(faulty(&|run| run["results"][0]["checked"] = 1.into()));
     assert!(faulty(&|run| run["results"][0]["ranks"] = 0.into()));
     assert!(faulty(
         &|run| run["results"][0]["time_us"]["p50"] = "1".into()

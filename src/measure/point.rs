@@ -178,6 +178,11 @@ impl Point {
         }
     }
 
+    /// Returns whether a call leaves elements that can be compared: a barrier and a call without elements leave none.
+    pub fn has_output(&self) -> bool {
+        self.length > 0 && self.subject != Subject::from(Collective::Barrier)
+    }
+
     /// Returns whether its calls are timed one by one.
     pub fn one_by_one(&self) -> bool {
         self.fresh || self.subject.leaves_early()

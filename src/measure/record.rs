@@ -144,7 +144,7 @@ pub struct Measured {
     /// Number of timed calls.
     pub calls: u64,
     /// Number of results that were compared element by element on every rank. All were right; a wrong one leaves no
-    /// result.
+    /// result. 0 where a call leaves no elements, as a barrier.
     pub compared: u64,
     /// Number of times a rank slept.
     pub sleeps: u64,
@@ -178,7 +178,7 @@ impl Measured {
         let medians = sorted(passes_us.iter().copied());
         let time_us = Times::of(&samples, &medians)?;
         let calls = sum(passes, |pass| pass.calls);
-        let cpu: f64 = passes.iter().map(|pass| pass.cpu).sum();
+        let compared = compared(point, passes);
         let algbw_gbs = bandwidth(point.bytes(), time_us.p50);
         Some(Measured {
             collective: subject.name().into(),
@@ -199,16 +199,16 @@ impl Measured {
             passes_us,
             ranks_us: means_of_ranks(passes),
             skew_us: median(&in_all(passes, |pass| &pass.skews)),
-            cpu_us: us(cpu) / calls.max(1) as f64,
+            cpu_us: us(passes.iter().map(|pass| pass.cpu).sum()) / calls.max(1) as f64,
             algbw_gbs,
             busbw_gbs: algbw_gbs * subject.bus_factor(point.ranks),
             messages: proved.messages,
             bytes_sent: proved.bytes,
             samples: samples.len(),
             calls,
-            compared: 1 + sum(passes, |pass| pass.checked),
+            compared,
             sleeps: sum(passes, |pass| pass.sleeps),
-            checked: true,
+            checked: compared > 0,
         })
     }
 
@@ -260,6 +260,11 @@ fn bandwidth(bytes: usize, us: f64) -> f64 {
         0 => 0.0,
         bytes => bytes as f64 / (1e3 * us),
     }
+}
+
+/// Returns the number of compared results, with the one of the first call.
+fn compared(point: &Point, passes: &[Pass]) -> u64 {
+    u64::from(point.has_output()) + sum(passes, |pass| pass.checked)
 }
 
 fn sum(passes: &[Pass], of: fn(&Pass) -> u64) -> u64 {

@@ -107,7 +107,7 @@ pub struct Pass {
     /// Processor time of all ranks together during the samples. For calls that are timed one by one it includes the
     /// barrier before each.
     pub cpu: f64,
-    /// Number of results that were compared, element by element, on all ranks.
+    /// Number of results that were compared, element by element, on all ranks; 0 where a call leaves no elements.
     pub checked: u64,
     /// Number of times a rank stopped polling for a message and slept.
     pub sleeps: u64,
@@ -368,7 +368,10 @@ impl Shared<'_> {
             ranks: active().map(mean).collect(),
             calls: first.calls,
             cpu: ranks.iter().map(|rank| rank.cpu).sum(),
-            checked: first.checked,
+            checked: match self.point.has_output() {
+                true => first.checked,
+                false => 0,
+            },
             sleeps,
         }
     }

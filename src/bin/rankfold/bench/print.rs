@@ -195,11 +195,16 @@ fn legend(run: &Run) -> String {
         ),
         false => "not known from one pass, which --passes 6 shows".into(),
     };
+    let unchecked = match run.results.iter().filter(|one| !one.checked).count() {
+        0 => String::new(),
+        1 => " One point leaves nothing to compare.".into(),
+        many => format!(" {many} points leave nothing to compare."),
+    };
     format!(
         "\nmin, p99, max: of all samples; p50: the median of the passes' medians; +-%: {spread}.\nalgbw, busbw: GB/s, as in \
          nccl-tests. messages, sent: the messages of one call over all ranks, and their bytes. cpu: of all ranks\ntogether. \
          skew: from the first rank's exit to the last rank's, the median. {compared} results were compared on every rank; all \
-         were right.\n"
+         were right.{unchecked}\n"
     )
 }
 
