@@ -317,7 +317,7 @@ impl Shared<'_> {
     }
 
     fn samples(&self, comm: &Comm, seat: &mut dyn Seat, seen: &mut Seen, calls: u64) -> Result<()> {
-        let Point { fresh, .. } = *self.point;
+        let (fresh, one_by_one) = (self.point.fresh, self.point.one_by_one());
         let me = comm.rank();
         let begin = Instant::now();
         for sample in 0..self.effort.most() {
@@ -328,12 +328,12 @@ impl Shared<'_> {
             if me == 0 && self.is_last(sample, begin.elapsed()) {
                 self.last.store(sample, Ordering::Relaxed);
             }
-            let before = if calls == 1 { thread_cpu() } else { 0.0 };
+            let before = if one_by_one { thread_cpu() } else { 0.0 };
             comm.barrier()?;
             if self.last.load(Ordering::Relaxed) == sample {
                 break;
             }
-            let before = if calls == 1 { before } else { thread_cpu() };
+            let before = if one_by_one { before } else { thread_cpu() };
             let entry = self.origin.elapsed();
             seat.call(comm, calls)?;
             let exit = self.origin.elapsed();
