@@ -68,6 +68,9 @@ pub(super) struct Scale {
     values: Vec<f64>,
 }
 
+/// The room of a long label, as a share of the axis.
+const ROOM: f64 = 0.15;
+
 impl Scale {
     /// Creates the scale that covers these numbers, all of them above 0.
     pub(super) fn new(unit: Unit, mut values: Vec<f64>) -> Scale {
@@ -105,7 +108,10 @@ impl Scale {
         match self.unit {
             Unit::Count | Unit::Bytes if self.are_apart() => self.values.clone(),
             Unit::Seconds | Unit::Decimal | Unit::Rate => self.decimal(),
-            _ => self.binary(),
+            _ => match self.binary() {
+                few if few.len() < 2 && self.values.len() > 1 => self.some_values(),
+                enough => enough,
+            },
         }
     }
 
@@ -123,6 +129,20 @@ impl Scale {
     fn are_apart(&self) -> bool {
         let places: Vec<f64> = self.values.iter().map(|value| self.place(*value)).collect();
         places.windows(2).all(|pair| pair[1] - pair[0] > 0.075)
+    }
+
+    /// Returns the first and the last number with a point, and those between them that have room for a label.
+    fn some_values(&self) -> Vec<f64> {
+        let mut marks = self.values[..1].to_vec();
+        let last = self.values[self.values.len() - 1];
+        for &value in &self.values {
+            let from = |mark: f64| (self.place(value) - self.place(mark)).abs();
+            if marks.iter().all(|mark| from(*mark) > ROOM) && from(last) > ROOM {
+                marks.push(value);
+            }
+        }
+        marks.push(last);
+        marks
     }
 
     fn decades(&self) -> f64 {
@@ -208,6 +228,8 @@ fn round_up(value: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::collection::btree_set;
+    use proptest::prelude::*;
 
     fn words(unit: Unit, values: &[f64]) -> Vec<String> {
         let scale = Scale::new(unit, values.to_vec());
@@ -240,6 +262,35 @@ mod tests {
         let sizes: Vec<f64> = (3..=26).map(|power| 2f64.powi(power)).collect();
         let many = words(Unit::Bytes, &sizes);
         assert!(many.len() <= 12 && many[0] == "8 B", "{many:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn an_axis_of_several_numbers_has_two_marks_or_more(
+            numbers in btree_set(1..4000u32, 2..40),
+            from in 0..4000u32,
+            more in 2..40u32,
+        ) {
+            let all = numbers.into_iter().map(f64::from).collect();
+            let next = (from + 1..=from + more).map(f64::from).collect();
+            for values in [all, next] {
+                for unit in [Unit::Count, Unit::Bytes] {
+                    let scale = Scale::new(unit, Vec::clone(&values));
+                    let marks = scale.marks();
+                    prop_assert!((2..=14).contains(&marks.len()), "{:?}: {:?}", values, marks);
+                    prop_assert!(marks.is_sorted() && marks.iter().all(|mark| scale.holds(*mark)));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_between_two_powers_of_two_are_marked_themselves() {
+        let ranks: Vec<f64> = (17..=31).map(f64::from).collect();
+        assert_eq!(
+            words(Unit::Count, &ranks),
+            ["17", "19", "21", "23", "26", "31"]
+        );
     }
 
     #[test]
