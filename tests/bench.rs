@@ -231,15 +231,20 @@ fn osu(text: &str) -> Vec<Vec<f64>> {
 #[test]
 fn tables_in_osus_layout_are_read_as_osus_are() {
     let line = format!(
-        "bench all_reduce all_gather barrier send --ranks 2 --sizes 8,1Ki..4Ki {LITTLE} --format osu"
+        "bench all_reduce all_gather barrier send reduce_scatter all_to_all --ranks 2 --sizes 8,1Ki..4Ki {LITTLE} --format osu"
     );
     let text = said(&line);
     let tables: Vec<&str> = text.split("\n\n").collect();
-    assert_eq!(tables.len(), 4, "{text}");
-    for (table, name) in tables
-        .iter()
-        .zip(["all_reduce", "all_gather", "barrier", "send"])
-    {
+    let names = [
+        "all_reduce",
+        "all_gather",
+        "barrier",
+        "send",
+        "reduce_scatter",
+        "all_to_all",
+    ];
+    assert_eq!(tables.len(), names.len(), "{text}");
+    for (table, name) in tables.iter().zip(names) {
         assert!(
             table.starts_with(&format!("# rankfold {name} by auto Latency Test")),
             "{table}"
@@ -248,8 +253,10 @@ fn tables_in_osus_layout_are_read_as_osus_are() {
     }
     let sizes = |table: &str| osu(table).iter().map(|row| row[0]).collect::<Vec<_>>();
     assert_eq!(sizes(tables[0]), [8.0, 1024.0, 2048.0, 4096.0]);
-    // OSU counts the contribution of one rank.
+    // OSU counts what one rank contributes, or sends to each.
     assert_eq!(sizes(tables[1]), [4.0, 512.0, 1024.0, 2048.0]);
+    assert_eq!(sizes(tables[4]), sizes(tables[0]));
+    assert_eq!(sizes(tables[5]), sizes(tables[1]));
     for row in osu(tables[0]) {
         let [_, average, least, greatest, iterations] = row[..] else {
             panic!("{row:?} has other columns");

@@ -2,7 +2,7 @@
 //!
 //! There is a table for each collective, algorithm and number of ranks: lines that begin with `#`, then a line of
 //! numbers for each size. The latencies are the mean, the minimum and the maximum of the ranks' mean times. Sizes are
-//! those of a block where the vector has blocks.
+//! what OSU's are: those of a block where the vector has blocks, but of the whole vector for `reduce_scatter`.
 
 use rankfold::measure::{Measured, Run, mean};
 
@@ -64,6 +64,7 @@ fn lines(own: &[Measured]) -> String {
 fn line(one: &Measured) -> String {
     let size = match one.collective.as_str() {
         "barrier" => String::new(),
+        "reduce_scatter" => one.bytes.to_string(),
         _ => one.block_bytes.to_string(),
     };
     let average = mean(&one.ranks_us);
