@@ -174,6 +174,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         pairs: pairs(arguments, &lengths)?,
         lengths,
     };
+    if arguments.out.plot.is_some() {
+        one_collective(&plan.pairs)?;
+    }
     let both = arguments.out.open()?;
     let machine = arguments.model.machine(arguments.element_bytes)?;
     let work = Work::new("simulate", plan.weight()?);
@@ -218,6 +221,18 @@ fn pairs(arguments: &Arguments, lengths: &[(usize, usize)]) -> Result<Vec<Pair>,
         }
     }
     Ok(all)
+}
+
+/// Refuses a picture of several collectives, whose times are not to be compared.
+fn one_collective(pairs: &[Pair]) -> Result<(), Stop> {
+    let differ = |two: &&[Pair]| two[0].collective != two[1].collective;
+    match pairs.windows(2).find(differ) {
+        Some(two) => Err(Stop::Input(format!(
+            "--plot: {} by {} and {} by {} are not for one picture: name one --collective",
+            two[0].collective, two[0].algorithm, two[1].collective, two[1].algorithm
+        ))),
+        None => Ok(()),
+    }
 }
 
 fn picture(arguments: &Arguments, plan: &Plan<'_>, lines: &[Line]) -> Result<String, Stop> {
