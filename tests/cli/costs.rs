@@ -134,7 +134,7 @@ fn costs_are_those_that_the_simulator_takes_on_the_machine_of_the_formulas() {
         let simulated = time(&format!("simulate {algorithm}"));
         assert_eq!(closed.len(), 2, "{algorithm}");
         for (a, b) in closed.iter().zip(&simulated) {
-            assert!((a / b - 1.0).abs() < 1e-3, "{algorithm}: {a} and {b}");
+            assert!((a / b - 1.0).abs() < 1e-9, "{algorithm}: {a} and {b}");
         }
     }
 }

@@ -367,8 +367,13 @@ fn time(seconds: f64) -> String {
     format!("{:.3}", seconds * 1e6)
 }
 
+/// Formats a time in microseconds for programs, with all its digits.
+fn exact(seconds: f64) -> String {
+    (seconds * 1e6).to_string()
+}
+
 /// Formats the times at which the ranks are done, if they are to be shown.
-fn finish(line: &Line) -> Option<String> {
+fn finish(line: &Line, time: fn(f64) -> String) -> Option<String> {
     let times = line.timing.finish.as_ref()?.iter();
     let times: Vec<_> = times.map(|&seconds| time(seconds)).collect();
     Some(times.join(", "))
@@ -415,7 +420,7 @@ fn each(line: &Line) -> Option<String> {
     let Line {
         pair, ranks, bytes, ..
     } = line;
-    let times = finish(line)?;
+    let times = finish(line, time)?;
     Some(format!(
         "{} by {}, {ranks} ranks, {bytes} bytes; done at/us: {times}\n",
         pair.collective, pair.algorithm
@@ -423,7 +428,7 @@ fn each(line: &Line) -> Option<String> {
 }
 
 fn json(line: &Line) -> String {
-    let [min, median, max] = line.timing.seconds.map(time);
+    let [min, median, max] = line.timing.seconds.map(exact);
     let object = Object::new("rankfold.simulate/1")
         .text("collective", line.pair.collective.name())
         .text("algorithm", &line.pair.algorithm.to_string())
@@ -435,7 +440,7 @@ fn json(line: &Line) -> String {
         .value("time_us", max)
         .value("finish_min_us", min)
         .value("finish_median_us", median);
-    match finish(line) {
+    match finish(line, exact) {
         Some(times) => object.value("finish_us", format_args!("[{times}]")).line(),
         None => object.line(),
     }
