@@ -21,20 +21,15 @@ pub fn chart(run: &Run) -> Option<Chart> {
     chart.note = note(run, first, &shown);
     chart.warnings = run.remarks.clone();
     let varies = Varies::of(&shown);
-    let mut names: Vec<String> = Vec::new();
-    for one in &shown {
-        let name = varies.name(one, over_ranks);
-        if !names.contains(&name) {
-            names.push(name);
-        }
-    }
-    let place = |one: &Measured| if over_ranks { one.ranks } else { one.bytes } as f64;
-    for name in names {
-        let own: Vec<&Measured> = shown
+    let at = |one: &Measured| if over_ranks { one.ranks } else { one.bytes };
+    let place = |one: &Measured| at(one) as f64;
+    for name in varies.names(&shown, over_ranks) {
+        let mut own: Vec<&Measured> = shown
             .iter()
             .copied()
             .filter(|one| varies.name(one, over_ranks) == name)
             .collect();
+        own.sort_by_key(|one| at(one));
         let points = own.iter().map(|one| (place(one), 1e-6 * one.time_us.p50));
         let bars = own.iter().filter_map(|one| bar(place(one), one));
         chart.spreads.push(bars.collect());
@@ -153,6 +148,18 @@ impl Varies {
             algorithm: a.algorithm || b.algorithm,
             ranks: a.ranks || b.ranks,
         })
+    }
+
+    /// Returns the names of the curves.
+    fn names(&self, shown: &[&Measured], over_ranks: bool) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for one in shown {
+            let name = self.name(one, over_ranks);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
     }
 
     fn name(&self, one: &Measured, over_ranks: bool) -> String {

@@ -100,9 +100,15 @@ fn series(own: &[(&Measured, Algorithm, Call)], model: &Model) -> Vec<Series> {
         if let Some(last) = series.last_mut() {
             last.points.push((one.bytes, point));
             let interval = one.median_us;
-            last.spread
-                .push((one.bytes as f64, 1e-6 * interval.low, 1e-6 * interval.high));
+            // A single pass has no interval.
+            if interval.confidence > 0.0 {
+                last.spread
+                    .push((one.bytes as f64, 1e-6 * interval.low, 1e-6 * interval.high));
+            }
         }
+    }
+    for one in &mut series {
+        one.points.sort_by_key(|point| point.0);
     }
     series
 }
@@ -199,5 +205,40 @@ impl Fitted {
         chart.spreads = self.series.iter().map(|one| one.spread.clone()).collect();
         chart.crossings = crossings(&chart.models);
         chart
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A run of so many passes; the file has those of six, in another order than that of bytes.
+    fn run(passes: usize) -> Run {
+        let text = include_str!("../../../../tests/golden/cli/before.json");
+        let mut run: Run = serde_json::from_str(text).unwrap();
+        for one in &mut run.results {
+            one.algorithm = "exchange".into();
+            if passes == 1 {
+                one.median_us.confidence = 0.0;
+            }
+        }
+        run
+    }
+
+    #[test]
+    fn only_what_has_an_interval_has_a_bar() {
+        for (passes, bars) in [(1, 0), (6, 4)] {
+            let fitted = fitted(&run(passes), Collective::AllReduce).unwrap();
+            assert_eq!(fitted.series.len(), 1);
+            assert_eq!(fitted.series[0].points.len(), 4);
+            assert_eq!(fitted.series[0].spread.len(), bars, "{passes} passes");
+        }
+    }
+
+    #[test]
+    fn points_go_from_left_to_right() {
+        let fitted = fitted(&run(6), Collective::AllReduce).unwrap();
+        let points = &fitted.series[0].points;
+        assert!(points.is_sorted_by_key(|point| point.0));
     }
 }

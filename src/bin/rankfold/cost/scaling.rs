@@ -176,6 +176,9 @@ pub fn picture(collective: Collective, efficiency: f64, lines: &[Line]) -> Resul
         chart.curves[last].points.push((x, n));
         chart.models[last].points.push((x, memory));
     }
+    for curve in chart.curves.iter_mut().chain(&mut chart.models) {
+        curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
     match chart.curves.is_empty() {
         true => Err(Stop::input("--plot: no size is large enough")),
         false => Ok(chart.svg()),
