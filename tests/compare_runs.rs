@@ -1,11 +1,11 @@
-//! `measure::compare` on synthetic runs: how often it calls identical programs different, and whether it finds real
+//! Synthetic runs, stored and drawn, and `measure::compare` on them: how often it calls identical programs different, and whether it finds real
 //! differences. Times are drawn from seeds: each process has a shift of its own, which affects all its passes.
 #![cfg(feature = "json")]
 
 use std::slice::from_ref;
 use std::sync::LazyLock;
 
-use rankfold::measure::{Comparison, Run, Verdict, compare};
+use rankfold::measure::{Comparison, Run, Verdict, chart, compare};
 
 /// SplitMix64.
 struct Random(u64);
@@ -244,4 +244,39 @@ fn few_passes_of_one_pair_say_nothing_and_points_of_one_side_are_counted() {
 fn nothing_is_compared_with_nothing() {
     let comparison = compare(&[], &[]);
     assert!(comparison.points.is_empty() && comparison.remarks.is_empty());
+}
+
+#[test]
+fn a_stored_run_comes_back_to_the_last_bit() {
+    let mut random = Random(1);
+    for _ in 0..100 {
+        let factors: Vec<f64> = (0..POINTS)
+            .map(|_| (20.0 * random.normal()).exp())
+            .collect();
+        let run = run(&mut random, QUIET, &factors);
+        let text = serde_json::to_string(&run).unwrap();
+        assert_eq!(serde_json::from_str::<Run>(&text).unwrap(), run);
+    }
+}
+
+#[test]
+fn curves_go_from_left_to_right_in_whatever_order_points_were_asked_for() {
+    let mut random = Random(2);
+    for over_ranks in [false, true] {
+        let mut run = run(&mut random, QUIET, &[1.0; POINTS]);
+        for (at, one) in run.results.iter_mut().enumerate() {
+            (one.bytes, one.ranks) = if over_ranks {
+                (8, 2 + at)
+            } else {
+                (8 << at, 2)
+            };
+        }
+        let wanted = chart(&run).unwrap();
+        for _ in 0..20 {
+            let first = (random.next() * POINTS as f64) as usize;
+            run.results.rotate_left(first);
+            run.results.swap(0, POINTS / 2);
+            assert_eq!(chart(&run).unwrap().curves, wanted.curves);
+        }
+    }
 }
