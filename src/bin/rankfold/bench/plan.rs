@@ -1,5 +1,6 @@
 //! The points to be measured. Those that cannot be measured are refused before any is.
 
+use std::collections::HashSet;
 use std::fs;
 
 use rankfold::Transport;
@@ -260,20 +261,22 @@ fn lengths(arguments: &Arguments, subject: Subject) -> Result<Vec<usize>, Stop> 
 }
 
 fn curves(points: &[Point]) -> Result<(), Stop> {
-    let mut curves: Vec<_> = points.iter().filter(|point| point.bytes() > 0).collect();
-    if curves.is_empty() {
+    let drawn: Vec<_> = points.iter().filter(|point| point.bytes() > 0).collect();
+    if drawn.is_empty() {
         return Err(Stop::input(
             "--plot: without bytes there is nothing to draw",
         ));
     }
-    let key = |point: &Point| (point.subject, point.algorithm, point.transport, point.ranks);
-    curves.dedup_by(|a, b| key(a) == key(b));
+    let over_bytes = drawn.iter().any(|one| one.bytes() != drawn[0].bytes());
+    let key = |point: &Point| {
+        let ranks = over_bytes.then_some(point.ranks);
+        (point.subject, point.algorithm, point.transport, ranks)
+    };
+    let curves: HashSet<_> = drawn.into_iter().map(key).collect();
     match curves.len() {
-        many if many > MOST_CURVES && points.iter().any(|p| p.bytes() != points[0].bytes()) => {
-            Err(refuse(format!(
-                "--plot: {many} curves cannot be told apart; ask for at most {MOST_CURVES}, fewer ranks or algorithms"
-            )))
-        }
+        many if many > MOST_CURVES => Err(refuse(format!(
+            "--plot: {many} curves cannot be told apart; ask for at most {MOST_CURVES}, fewer ranks or algorithms"
+        ))),
         _ => Ok(()),
     }
 }
@@ -318,6 +321,56 @@ pub fn fits(point: &Point) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Returns the points of this many collectives, ranks and lengths.
+    fn some(subjects: usize, ranks: usize, lengths: usize) -> Vec<Point> {
+        let mut points = Vec::new();
+        for subject in Collective::all().skip(1).take(subjects) {
+            for ranks in 1..=ranks {
+                // Lengths that all numbers of ranks divide.
+                points.extend(
+                    (1..=lengths).map(|length| {
+                        Point::new(subject.into(), ranks, 27_720 * length, Type::F32)
+                    }),
+                );
+            }
+        }
+        points
+    }
+
+    #[test]
+    fn as_many_curves_are_drawn_as_can_be_told_apart_over_bytes_or_ranks() {
+        for algorithms in 1..=4u32 {
+            for ranks in 1..=12 {
+                let named = |stages: u32| {
+                    some(1, ranks, 2).into_iter().map(move |point| Point {
+                        algorithm: Some(Algorithm::Hybrid { stages }),
+                        ..point
+                    })
+                };
+                let points: Vec<Point> = (0..algorithms).flat_map(named).collect();
+                let is_drawn = algorithms as usize * ranks <= MOST_CURVES;
+                assert_eq!(curves(&points).is_ok(), is_drawn, "{algorithms} {ranks}");
+            }
+        }
+        for many in 1..=20u32 {
+            let by = |stages: u32| Point {
+                algorithm: Some(Algorithm::Hybrid { stages }),
+                ..Point::new(Collective::AllReduce.into(), 4, 8, Type::F32)
+            };
+            let of = |ranks: usize| (0..many).map(move |one| Point { ranks, ..by(one) });
+            let points: Vec<Point> = (2..=9).flat_map(of).collect();
+            assert_eq!(
+                curves(&points).is_ok(),
+                many as usize <= MOST_CURVES,
+                "{many}"
+            );
+        }
+        // Barriers are not drawn, and do not make a second length.
+        let mut points = some(1, 12, 1);
+        points.push(Point::new(Collective::Barrier.into(), 2, 0, Type::F32));
+        assert!(curves(&points).is_ok());
+    }
 
     #[test]
     fn without_ranks_there_are_some_for_every_machine() {
