@@ -59,6 +59,10 @@ pub struct Interval {
     pub confidence: f64,
 }
 
+/// A power of two, so that dividing by it is exact.
+const GREAT: f64 = (1u128 << GREAT_POWER) as f64;
+const GREAT_POWER: i32 = 100;
+
 /// Returns the narrowest interval between two of the sorted figures, equally far from either end, that contains the
 /// median of their distribution with at least the wanted probability. If even the interval of
 /// all figures falls short, returns that one, with the probability that it has.
@@ -95,13 +99,16 @@ pub fn median_interval(sorted: &[f64], wanted: f64) -> Interval {
         high: greatest,
         confidence: 0.0,
     };
-    // The probability that fewer than k of all figures are on one side.
-    let mut below = 0.0;
-    let mut term = 0.5f64.powi(count.min(i32::MAX as usize) as i32);
+    // The probability that fewer than k of all figures are on one side, times a power of two: 2⁻ⁿ alone is 0 for many.
+    let (mut below, mut term) = (0.0, 1.0);
+    let mut power = count.min(i32::MAX as usize) as i32;
     for k in 1..=count.div_ceil(2) {
         below += term;
         term *= (count + 1 - k) as f64 / k as f64;
-        let confidence = (1.0 - 2.0 * below).max(0.0);
+        if term > GREAT {
+            (below, term, power) = (below / GREAT, term / GREAT, power - GREAT_POWER);
+        }
+        let confidence = (1.0 - 2.0 * below * 0.5f64.powi(power)).max(0.0);
         if k > 1 && confidence < wanted {
             break;
         }
@@ -280,6 +287,20 @@ mod tests {
                     "{n} {wanted} {k}"
                 );
             }
+        }
+    }
+
+    /// For many figures, half of the interval is 0.98 √n of them on each side of the median.
+    #[test]
+    fn the_interval_of_the_median_narrows_with_the_root_of_the_number_of_figures() {
+        for n in [100usize, 1000, 1073, 1074, 1075, 1076, 3000, 100_000] {
+            let all: Vec<f64> = (1..=n).map(|x| x as f64).collect();
+            let found = median_interval(&all, 0.95);
+            assert!((0.95..0.97).contains(&found.confidence), "{n}: {found:?}");
+            let half = (found.high - found.low) / 2.0;
+            let wanted = 0.98 * (n as f64).sqrt();
+            assert!((half - wanted).abs() <= 1.0, "{n}: {half} and {wanted}");
+            assert_eq!(found.low + found.high, (n + 1) as f64);
         }
     }
 
