@@ -67,7 +67,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         return Err(Stop::Interrupted);
     }
     quiet(arguments, &tuned.noise)?;
-    let remarks = remarks(&plan, &tuned);
+    let remarks = remarks(&tuned);
     let table = tuned.table.with_remarks(remarks).map_err(Stop::input)?;
     output.write(&match arguments.results.format {
         TextOrJson::Text => table.to_string(),
@@ -149,12 +149,11 @@ fn failed(error: TuneError) -> Stop {
 const MOST_VIOLATIONS: usize = 8;
 
 /// Returns caveats for the reader of the table.
-fn remarks(plan: &Plan, tuned: &Tuned) -> Vec<String> {
+fn remarks(tuned: &Tuned) -> Vec<String> {
     let (all, measured) = tuned.places;
     let mut remarks = vec![format!(
         "measured in {:.0} s, every place at least {} times",
-        plan.time.as_secs_f64(),
-        tuned.passes
+        tuned.noise.wall_s, tuned.passes
     )];
     remarks.push(format!("meanwhile {}", tuned.noise.summary()));
     if tuned.noise.is_busy() {
