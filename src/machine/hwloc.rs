@@ -47,7 +47,7 @@ pub(super) fn parts() -> Option<MachineParts> {
 }
 
 fn add(object: &TopologyObject, parts: &mut MachineParts) {
-    let number = Some(object.os_index() as usize);
+    let number = number(object.os_index());
     if object.object_type() == ObjectType::PU {
         parts.cpus.extend(number);
         return;
@@ -62,6 +62,13 @@ fn add(object: &TopologyObject, parts: &mut MachineParts) {
     parts.add(kind, number, bytes, cpus.map(|cpu| cpu as usize));
 }
 
+/// The number that libhwloc gives to an object that the system has not numbered.
+const UNKNOWN: u32 = u32::MAX;
+
+fn number(index: u32) -> Option<usize> {
+    (index != UNKNOWN).then_some(index as usize)
+}
+
 /// Instruction caches and other kinds of objects are not part of the tree.
 fn kind(of: &ObjectType) -> Option<ObjectKind> {
     match of {
@@ -73,5 +80,15 @@ fn kind(of: &ObjectType) -> Option<ObjectKind> {
         ObjectType::L1Cache => Some(ObjectKind::L1),
         ObjectType::Core => Some(ObjectKind::Core),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_no_number_gets_none() {
+        assert_eq!([0, 7, u32::MAX].map(number), [Some(0), Some(7), None]);
     }
 }
