@@ -8,7 +8,7 @@
 //! send 2 x 1         likewise: send and recv_into ┃ MPI_Send and MPI_Recv, one way
 //! ```
 //!
-//! Every result is checked. With arguments: `[open-mpi-core|open-mpi-none|mpich] [ROUNDS]`; `--test`: once, without
+//! Every result is checked. A launch that fails makes this program fail; one that takes too long is told. With arguments: `[open-mpi-core|open-mpi-none|mpich] [ROUNDS]`; `--test`: once, without
 //! timing. The variable `PROCESSES_BENCH_SIZES` names sizes in bytes, such as `8,65536`, instead of all.
 
 #[path = "../common/mod.rs"]
@@ -19,7 +19,7 @@ mod worker;
 
 use std::collections::BTreeMap;
 use std::env;
-use std::process::Command;
+use std::process::{Command, ExitCode, ExitStatus};
 
 use common::rounds::{Compared, Spread};
 use common::table::{machine, print, row};
@@ -60,6 +60,19 @@ pub enum Job {
     Ours(usize),
     /// Both, of one rank in each process.
     Beside,
+}
+
+const JOBS: [Job; 4] = [Job::Plain, Job::Hand, Job::Ours(2), Job::Beside];
+
+impl Job {
+    fn name(self) -> &'static str {
+        match self {
+            Job::Plain => "plain",
+            Job::Hand => "hand",
+            Job::Ours(_) => "ours",
+            Job::Beside => "beside",
+        }
+    }
 }
 
 /// A launcher with its arguments.
@@ -103,17 +116,71 @@ fn bounds(name: &str, bytes: usize) -> f64 {
     }
 }
 
-/// Nanoseconds by name and bytes, one for each turn.
-type Figures = BTreeMap<(String, usize), Vec<f64>>;
+/// How a launch has ended, the worst last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Well,
+    /// It was stopped after its time.
+    Late,
+    Failed,
+}
 
-fn main() {
+impl End {
+    /// The exit code of `timeout` where the time was over.
+    const TIME_IS_OVER: i32 = 124;
+
+    fn of(status: ExitStatus) -> End {
+        match status.code() {
+            Some(0) => End::Well,
+            Some(End::TIME_IS_OVER) => End::Late,
+            _ => End::Failed,
+        }
+    }
+
+    /// Returns what to say of figures that are missing.
+    fn word(self) -> &'static str {
+        match self {
+            End::Well | End::Late => "did not end",
+            End::Failed => "failed",
+        }
+    }
+}
+
+/// What came of some launches.
+#[derive(Default)]
+struct Taken {
+    /// Nanoseconds by name and bytes, then by launch and number in it: sides are paired by these.
+    figures: BTreeMap<(String, usize), Turns>,
+    /// The worst end of each job.
+    ends: BTreeMap<&'static str, End>,
+}
+
+type Turns = BTreeMap<(usize, usize), f64>;
+
+impl Taken {
+    fn add(&mut self, name: &str, bytes: usize, round: usize, ns: f64) {
+        let turns = self.figures.entry((name.to_owned(), bytes)).or_default();
+        let number = turns.range((round, 0)..(round + 1, 0)).count();
+        turns.insert((round, number), ns);
+    }
+
+    fn worst(&self) -> End {
+        self.ends.values().copied().max().unwrap_or(End::Well)
+    }
+
+    /// Returns what to say of a side without figures.
+    fn missing(&self, side: &str) -> &'static str {
+        let own = self.ends.get(side).or(self.ends.get(Job::Beside.name()));
+        own.copied().unwrap_or(End::Failed).word()
+    }
+}
+
+fn main() -> ExitCode {
     let test = env::var_os(TEST).is_some();
-    match env::var(JOB).as_deref() {
-        Ok("plain") => return worker::run(Job::Plain, test),
-        Ok("hand") => return worker::run(Job::Hand, test),
-        Ok("ours") => return worker::run(Job::Ours(2), test),
-        Ok("beside") => return worker::run(Job::Beside, test),
-        _ => {}
+    let job = env::var(JOB).unwrap_or_default();
+    if let Some(job) = JOBS.into_iter().find(|one| one.name() == job) {
+        worker::run(job, test);
+        return ExitCode::SUCCESS;
     }
     let arguments: Vec<String> = env::args().skip(1).collect();
     let test = arguments.iter().any(|argument| argument == "--test");
@@ -122,51 +189,61 @@ fn main() {
     row("", "ours", "plain MPI", "ratio", "bound", "verdict");
     let named = |name| arguments.iter().any(|argument| argument == name);
     let any = LAUNCHERS.iter().any(|launcher| named(launcher.name));
+    let mut worst = End::Well;
     for launcher in LAUNCHERS.iter().filter(|one| !any || named(one.name)) {
         match launcher.is_there() {
-            true => compare(launcher, test, rounds.unwrap_or(5)),
+            true => worst = worst.max(compare(launcher, test, rounds.unwrap_or(5))),
             false => println!("{}: not installed", launcher.name),
         }
     }
+    match worst {
+        End::Failed => ExitCode::FAILURE,
+        _ => ExitCode::SUCCESS,
+    }
 }
 
-fn compare(launcher: &Launcher, test: bool, rounds: usize) {
+/// Returns the worst end of the launches.
+fn compare(launcher: &Launcher, test: bool, rounds: usize) -> End {
     println!("{}", launcher.command.join(" "));
-    let mut four = Figures::new();
-    for _ in 0..if test { 1 } else { rounds } {
-        launcher.launch(Job::Ours(2), test, &mut four);
-        launcher.launch(Job::Hand, test, &mut four);
-        if !launcher.launch(Job::Plain, test, &mut four) {
+    let mut four = Taken::default();
+    for round in 0..if test { 1 } else { rounds } {
+        launcher.launch(Job::Ours(2), test, round, &mut four);
+        launcher.launch(Job::Hand, test, round, &mut four);
+        if launcher.launch(Job::Plain, test, round, &mut four) != End::Well {
             break;
         }
     }
     show("all_reduce 2 x 2", &four, ["ours", "plain"]);
     show("2 x 2 by hand", &four, ["hand", "plain"]);
-    let mut two = Figures::new();
-    launcher.launch(Job::Beside, test, &mut two);
+    let mut two = Taken::default();
+    launcher.launch(Job::Beside, test, 0, &mut two);
     show("all_reduce 2 x 1", &two, ["ours", "plain"]);
     show("send 2 x 1", &two, ["ours-send", "plain-send"]);
+    four.worst().max(two.worst())
 }
 
-fn show(subject: &str, figures: &Figures, sides: [&str; 2]) {
+fn show(subject: &str, taken: &Taken, sides: [&str; 2]) {
     for bytes in sizes() {
-        let [ours, plain] = sides.map(|side| figures.get(&(side.into(), bytes)));
+        let turns = |side: &str| taken.figures.get(&(side.to_owned(), bytes));
+        let [ours, plain] = sides.map(|side| turns(side).cloned().unwrap_or_default());
         let name = format!("{subject}, {bytes} bytes");
-        match (ours, plain) {
-            (Some(ours), Some(plain)) => {
-                let ratios = ours.iter().zip(plain).map(|(ours, plain)| ours / plain);
-                let compared = Compared {
-                    ratio: Spread::of(ratios.collect()),
-                    ours: Spread::of(ours.clone()),
-                    theirs: Spread::of(plain.clone()),
-                };
-                print(&name, "", bounds(subject, bytes), &compared);
-            }
-            (Some(ours), None) => {
-                let ours = common::table::time(Spread::of(ours.clone()).median);
-                row(&name, &ours, "did not end", "", "", "");
-            }
-            _ => row(&name, "did not end", "", "", "", "OVER"),
+        let spread = |turns: &Turns| Spread::of(turns.values().copied().collect());
+        let both = ours
+            .iter()
+            .filter_map(|(turn, ns)| Some(ns / plain.get(turn)?));
+        let ratios: Vec<f64> = both.collect();
+        if !ratios.is_empty() {
+            let compared = Compared {
+                ratio: Spread::of(ratios),
+                ours: spread(&ours),
+                theirs: spread(&plain),
+            };
+            print(&name, "", bounds(subject, bytes), &compared);
+        } else if ours.is_empty() {
+            row(&name, taken.missing(sides[0]), "", "", "", "OVER");
+        } else {
+            let ours = common::table::time(spread(&ours).median);
+            row(&name, &ours, taken.missing(sides[1]), "", "", "");
         }
     }
 }
@@ -177,18 +254,16 @@ impl Launcher {
         found.is_ok_and(|output| output.status.success())
     }
 
-    /// Measures once, and adds the figures. Returns whether the launch has ended well, within its time.
-    fn launch(&self, job: Job, test: bool, figures: &mut Figures) -> bool {
-        let (name, processes, command) = match job {
-            Job::Plain => ("plain", "4", self.crowded),
-            Job::Hand => ("hand", "2", self.command),
-            Job::Ours(_) => ("ours", "2", self.command),
-            Job::Beside => ("beside", "2", self.command),
+    /// Measures once, and adds the figures. Returns how the launch has ended.
+    fn launch(&self, job: Job, test: bool, round: usize, taken: &mut Taken) -> End {
+        let (processes, command) = match job {
+            Job::Plain => ("4", self.crowded),
+            Job::Hand | Job::Ours(_) | Job::Beside => ("2", self.command),
         };
         let mut launch = Command::new("timeout");
         launch.arg("30").args(command).args(["-n", processes]);
         launch.arg(env::current_exe().expect("this program is a file"));
-        launch.env(JOB, name);
+        launch.env(JOB, job.name());
         launch.env("OMPI_ALLOW_RUN_AS_ROOT", "1");
         launch.env("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1");
         if test {
@@ -201,14 +276,16 @@ impl Launcher {
                 continue;
             }
             let mut word = || words.next().expect("a figure has three words");
-            let (name, bytes, ns) = (word().to_owned(), word(), word());
-            let key = (name, bytes.parse().expect("a number"));
+            let (name, bytes, ns) = (word(), word(), word());
             let ns = ns.parse().expect("a number");
-            figures.entry(key).or_default().push(ns);
+            taken.add(name, bytes.parse().expect("a number"), round, ns);
         }
-        if !output.status.success() && output.status.code() != Some(124) {
+        let end = End::of(output.status);
+        if end == End::Failed {
             eprintln!("{}", String::from_utf8_lossy(&output.stderr));
         }
-        output.status.success()
+        let worst = taken.ends.entry(job.name()).or_insert(end);
+        *worst = end.max(*worst);
+        end
     }
 }
