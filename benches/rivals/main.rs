@@ -97,7 +97,7 @@ impl Question {
 /// Returns the line for one point.
 fn answer(subject: &Subject, place: &Place, question: &Question) -> String {
     let Question { op, bytes, budget } = *question;
-    if !(subject.offers)(op) {
+    if !(subject.offers)(op) || op.is_too_short(bytes, place.ranks) {
         return "none".into();
     }
     match (subject.point)(place, op, bytes, budget) {
@@ -125,9 +125,14 @@ fn test() -> Result<(), String> {
         let place = Place::new(ranks, Vec::new());
         for op in op::all() {
             let (bytes, budget) = (96, Duration::from_micros(200));
-            let answer = answer(subject, &place, &Question { op, bytes, budget });
+            let ask = |bytes| answer(subject, &place, &Question { op, bytes, budget });
+            let answer = ask(bytes);
             if answer == "wrong" {
                 return Err(format!("{} is wrong: {op:?}, {ranks} ranks", subject.name));
+            }
+            let one = 4;
+            if op.is_too_short(one, ranks) && ask(one) != "none" {
+                return Err(format!("{} moves nothing: {op:?}", subject.name));
             }
             points += usize::from(answer != "none");
         }

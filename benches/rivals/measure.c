@@ -121,7 +121,8 @@ static int all_right(int mine) {
 }
 
 static int alone(const struct member *m) {
-    return m->before != NOTHING || m->kind == REDUCE || m->kind == REDUCE_INPLACE || m->kind == BROADCAST || m->kind == SCATTER;
+    return m->before != NOTHING || m->kind == REDUCE || m->kind == REDUCE_INPLACE || m->kind == BROADCAST || m->kind == SCATTER ||
+           m->kind == SCAN;
 }
 
 /* What comes before call i. */
@@ -225,10 +226,15 @@ static void size_up(struct member *m, size_t bytes) {
     if (streams) m->inputs = m->outputs = m->count * MESSAGES;
 }
 
+/* Whether there is no element for a block of each rank, so that nothing would move. */
+static int is_too_short(const struct question *q, int ranks) {
+    return (q->kind == REDUCE_SCATTER || q->kind == ALL_TO_ALL) && q->bytes / sizeof(float) < (size_t)ranks;
+}
+
 void measure(const struct question *q, int rank, int ranks, char *answer, size_t room) {
     struct member m = { .kind = q->kind, .before = q->before, .rank = rank, .ranks = ranks };
     snprintf(answer, room, "none");
-    if (q->kind == KINDS || !offers(q->kind, q->before)) return;
+    if (q->kind == KINDS || !offers(q->kind, q->before) || is_too_short(q, ranks)) return;
     size_up(&m, q->bytes);
     m.input = vector(m.inputs);
     m.output = vector(m.outputs);

@@ -126,13 +126,14 @@ impl Op {
     }
 
     /// Returns whether every call begins after a barrier and is timed by itself, from the last rank that enters to the
-    /// last that leaves. The others run back to back, and rank 0 times batches.
+    /// last that leaves, as where a rank may be done before another has come. The others run back to back, and rank 0
+    /// times batches.
     pub fn alone(self) -> bool {
-        use Kind::{Broadcast, Fetch, Reduce, ReduceInplace, Scatter};
+        use Kind::{Broadcast, Fetch, Reduce, ReduceInplace, Scan, Scatter};
         !self.plain()
             || matches!(
                 self.kind,
-                Reduce | ReduceInplace | Broadcast | Scatter | Fetch
+                Reduce | ReduceInplace | Broadcast | Scatter | Scan | Fetch
             )
     }
 
@@ -143,6 +144,12 @@ impl Op {
             Kind::Stream | Kind::Window => MESSAGES as f64,
             _ => 1.0,
         }
+    }
+
+    /// Returns whether `bytes` bytes per rank are too few for a block of each rank, so that nothing would move.
+    pub fn is_too_short(self, bytes: usize, ranks: usize) -> bool {
+        matches!(self.kind, Kind::ReduceScatter | Kind::AllToAll)
+            && bytes / size_of::<f32>() < ranks
     }
 
     /// Returns the elements of a rank's input and output, for `bytes` bytes per rank. The input is a multiple of the
