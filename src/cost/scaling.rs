@@ -49,8 +49,9 @@ where
 
     /// The isoefficiency function `f(p)`: the least `n ≥ 1` with `T(n, 1) ≥ C T₀(n, p)`.
     ///
-    /// `None` if no number is large enough; where the overhead is infinite, the relation does not hold. If the relation holds for one `n`, it must hold for all larger ones;
-    /// otherwise the result is one of the sizes at which the relation starts to hold.
+    /// `None` if no number is large enough; where the overhead is infinite, the relation does not hold. If the relation
+    /// holds for one `n`, it must hold for all larger ones; otherwise the result is one of the sizes at which the
+    /// relation starts to hold.
     ///
     /// # Cost
     ///
