@@ -6,14 +6,29 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// Compiles the program; `None` if there is no compiler. Each test has its own folder.
+/// Compiles the program of the corpus about orders; `None` if there is no compiler. Each test has its own folder.
 fn compiled(folder: &Path) -> Option<PathBuf> {
-    Command::new("cc").arg("--version").output().ok()?;
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/wrong/orders.c");
+    made(folder, "cc", &["-O0", "-Wall", "-Werror"], &source)
+}
+
+/// Compiles this text.
+fn made_of(test: &str, compiler: &str, flags: &[&str], text_of: &str) -> Option<PathBuf> {
+    let place = folder(test);
+    let source = place.join(if compiler == "cc" { "it.c" } else { "it.cpp" });
+    fs::create_dir_all(&place).unwrap();
+    fs::write(&source, text_of).unwrap();
+    made(&place, compiler, flags, &source)
+}
+
+fn made(folder: &Path, compiler: &str, flags: &[&str], source: &Path) -> Option<PathBuf> {
+    Command::new(compiler).arg("--version").output().ok()?;
     fs::create_dir_all(folder).unwrap();
-    let program = folder.join("orders");
+    let program = folder.join("program");
     let made = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"))
-        .args(["-O0", "-Wall", "-Werror"])
-        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/wrong/orders.c"))
+        .env("RANKFOLD_CC", compiler)
+        .args(flags)
+        .arg(source)
         .arg("-o")
         .arg(&program)
         .status();
@@ -164,27 +179,16 @@ fn no_folder_is_left_behind() {
 
 #[test]
 fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
-    let place = folder("cpp");
-    if Command::new("c++").arg("--version").output().is_err() {
-        return;
-    }
-    fs::create_dir_all(&place).unwrap();
-    let (source, program) = (place.join("hello.cpp"), place.join("hello"));
     let text_of = "#include <mpi.h>\n#include <cstdio>\n#include <iostream>\n\
         int main(int argc, char **argv) {\n  int rank;\n  MPI_Init(&argc, &argv);\n\
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  std::printf(\"rank \");\n  std::printf(\"%d\\n\", rank);\n\
         for (int i = 0; i < 50; i++) std::cout << \"cout \" << rank << \" of\" << ' ' << 1.5 << std::endl;\n\
         if (argc > 1) {\n    std::ios::sync_with_stdio(false);\n    std::cout << \"alone\\n\";\n  }\n\
         MPI_Finalize();\n}\n";
-    fs::write(&source, text_of).unwrap();
-    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
-    let made = compiler
-        .env("RANKFOLD_CC", "c++")
-        .arg("-Wall")
-        .arg(&source)
-        .arg("-o")
-        .arg(&program);
-    assert!(made.status().unwrap().success());
+    let flags = ["-Wall"];
+    let Some(program) = made_of("cpp", "c++", &flags, text_of) else {
+        return;
+    };
     let output = text(&run(&["-n", "3", "--label"], &program, &[]).stdout);
     let mut lines: Vec<&str> = output.lines().collect();
     lines.sort_unstable();
@@ -201,12 +205,6 @@ fn a_program_in_cpp_is_compiled_and_prints_whole_lines() {
 
 #[test]
 fn each_rank_has_the_inline_variables_of_a_program_in_cpp_for_itself() {
-    let place = folder("inline");
-    if Command::new("c++").arg("--version").output().is_err() {
-        return;
-    }
-    fs::create_dir_all(&place).unwrap();
-    let (source, program) = (place.join("inline.cpp"), place.join("inline"));
     let text_of = "#include <mpi.h>\n#include <cstdio>\ninline int me = -1;\n\
         template <class T> struct of { static T kept; };\ntemplate <class T> T of<T>::kept = -1;\n\
         inline int &first(int rank) {\n  static int it = rank;\n  return it;\n}\n\
@@ -214,15 +212,10 @@ fn each_rank_has_the_inline_variables_of_a_program_in_cpp_for_itself() {
         MPI_Comm_rank(MPI_COMM_WORLD, &rank);\n  me = rank;\n  of<long>::kept = rank;\n  first(rank);\n\
         MPI_Barrier(MPI_COMM_WORLD);\n  std::printf(\"%d %d %ld %d\\n\", rank, me, of<long>::kept, first(9));\n\
         MPI_Finalize();\n}\n";
-    fs::write(&source, text_of).unwrap();
-    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
-    let made = compiler
-        .env("RANKFOLD_CC", "c++")
-        .arg("-std=c++17")
-        .arg(&source)
-        .arg("-o")
-        .arg(&program);
-    assert!(made.status().unwrap().success());
+    let flags = ["-std=c++17"];
+    let Some(program) = made_of("inline", "c++", &flags, text_of) else {
+        return;
+    };
     let output = text(&run(&["-n", "3"], &program, &[]).stdout);
     let mut lines: Vec<&str> = output.lines().collect();
     lines.sort_unstable();
@@ -231,12 +224,6 @@ fn each_rank_has_the_inline_variables_of_a_program_in_cpp_for_itself() {
 
 #[test]
 fn every_function_is_declared_and_links_under_both_its_names() {
-    let place = folder("links");
-    if Command::new("cc").arg("--version").output().is_err() {
-        return;
-    }
-    fs::create_dir_all(&place).unwrap();
-    let (source, program) = (place.join("links.c"), place.join("links"));
     let parts = rankfold_mpi::exports::functions();
     let names: Vec<&str> = parts
         .iter()
@@ -252,55 +239,39 @@ fn every_function_is_declared_and_links_under_both_its_names() {
          return 0;\n}}\n",
         pointers.join(",\n")
     );
-    fs::write(&source, text_of).unwrap();
-    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
-    let made = compiler
-        .args(["-Wall", "-Werror"])
-        .arg(&source)
-        .arg("-o")
-        .arg(&program);
-    assert!(made.status().unwrap().success());
+    let flags = ["-Wall", "-Werror"];
+    let Some(program) = made_of("links", "cc", &flags, &text_of) else {
+        return;
+    };
     let output = run(&["-n", "2"], &program, &[]);
     assert!(output.status.success(), "{}", text(&output.stderr));
 }
 
 #[test]
 fn a_program_profiles_calls_by_functions_of_its_own() {
-    let place = folder("profiles");
-    if Command::new("cc").arg("--version").output().is_err() {
-        return;
-    }
-    fs::create_dir_all(&place).unwrap();
-    let (source, program) = (place.join("profiles.c"), place.join("profiles"));
     let text_of = "#include <mpi.h>\n#include <stdio.h>\nstatic int calls;\n\
         int MPI_Barrier(MPI_Comm comm) {\n  calls++;\n  return PMPI_Barrier(comm);\n}\n\
         int main(int argc, char **argv) {\n  MPI_Init(&argc, &argv);\n  MPI_Barrier(MPI_COMM_WORLD);\n\
         MPI_Barrier(MPI_COMM_SELF);\n  printf(\"%d calls\\n\", calls);\n  MPI_Finalize();\n}\n";
-    fs::write(&source, text_of).unwrap();
-    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
-    let made = compiler.arg("-Wall").arg(&source).arg("-o").arg(&program);
-    assert!(made.status().unwrap().success());
+    let flags = ["-Wall"];
+    let Some(program) = made_of("profiles", "cc", &flags, text_of) else {
+        return;
+    };
     let output = run(&["-n", "2"], &program, &[]);
     assert_eq!(text(&output.stdout), "2 calls\n2 calls\n");
 }
 
 #[test]
 fn an_error_of_the_end_is_told() {
-    let place = folder("end");
-    if Command::new("cc").arg("--version").output().is_err() {
-        return;
-    }
-    fs::create_dir_all(&place).unwrap();
-    let (source, program) = (place.join("end.c"), place.join("end"));
     let text_of = "#include <mpi.h>\n\
         static int refuse(MPI_Comm of, int key, void *value, void *state) {\n  return MPI_ERR_OTHER;\n}\n\
         int main(int argc, char **argv) {\n  int key;\n  MPI_Init(&argc, &argv);\n\
         MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse, &key, 0);\n\
         MPI_Comm_set_attr(MPI_COMM_SELF, key, 0);\n  MPI_Finalize();\n}\n";
-    fs::write(&source, text_of).unwrap();
-    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
-    let made = compiler.arg("-Wall").arg(&source).arg("-o").arg(&program);
-    assert!(made.status().unwrap().success());
+    let flags = ["-Wall"];
+    let Some(program) = made_of("end", "cc", &flags, text_of) else {
+        return;
+    };
     let told = text(&run(&["-n", "1"], &program, &[]).stderr);
     let expected = "the function that deletes the attribute returned an error";
     assert!(
@@ -311,20 +282,14 @@ fn an_error_of_the_end_is_told() {
 
 #[test]
 fn what_a_program_leaves_is_told() {
-    let place = folder("leaves");
-    if Command::new("cc").arg("--version").output().is_err() {
-        return;
-    }
-    fs::create_dir_all(&place).unwrap();
-    let (source, program) = (place.join("leaves.c"), place.join("leaves"));
     let text_of = "#include <mpi.h>\nint main(int argc, char **argv) {\n  MPI_Comm comm;\n  MPI_Datatype types[2];\n\
         MPI_Request request;\n  int got;\n  MPI_Init(&argc, &argv);\n  MPI_Comm_dup(MPI_COMM_WORLD, &comm);\n\
         MPI_Type_contiguous(2, MPI_INT, &types[0]);\n  MPI_Type_dup(types[0], &types[1]);\n  MPI_Type_free(&types[0]);\n\
         MPI_Irecv(&got, 1, MPI_INT, MPI_ANY_SOURCE, 0, comm, &request);\n  MPI_Finalize();\n}\n";
-    fs::write(&source, text_of).unwrap();
-    let mut compiler = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"));
-    let made = compiler.arg("-Wall").arg(&source).arg("-o").arg(&program);
-    assert!(made.status().unwrap().success());
+    let flags = ["-Wall"];
+    let Some(program) = made_of("leaves", "cc", &flags, text_of) else {
+        return;
+    };
     let output = run(&["-n", "2"], &program, &[]);
     assert!(output.status.success());
     let left = "left at MPI_Finalize: 1 pending request, 1 communicator, 1 datatype";
