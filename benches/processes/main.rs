@@ -8,8 +8,9 @@
 //! send 2 x 1         likewise: send and recv_into ┃ MPI_Send and MPI_Recv, one way
 //! ```
 //!
-//! Every result is checked. A launch that fails makes this program fail; one that takes too long is told. With arguments: `[open-mpi-core|open-mpi-none|mpich] [ROUNDS]`; `--test`: once, without
-//! timing. The variable `PROCESSES_BENCH_SIZES` names sizes in bytes, such as `8,65536`, instead of all.
+//! Every result is checked. A launch that fails makes this program fail; one that takes too long is told. With arguments:
+//! `[open-mpi-core|open-mpi-none|mpich] [ROUNDS]`; `--test`: once, without timing. The variable `PROCESSES_BENCH_SIZES`
+//! names sizes in bytes, such as `8,65536`, instead of all.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -9,13 +9,14 @@
 use std::any::{Any, TypeId};
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::hash::{Hash, Hasher};
+use std::hash::Hasher;
 use std::sync::{OnceLock, RwLock};
 
 use super::Element;
 use super::elements::{Elements, Info};
 use super::exact::summand::Summand;
 use super::{ExactDot, ExactSum};
+use crate::hash::Mix;
 
 /// Elements that may be sent to another process: their bytes mean the same there.
 ///
@@ -134,25 +135,7 @@ impl Types {
 /// The number of a type, alike in all processes: a hash of its identity, which several types of one name do not share, of
 /// its name, size and alignment.
 fn number(info: &'static Info) -> u64 {
-    let mut hash = Fnv(0xcbf2_9ce4_8422_2325);
-    info.id().hash(&mut hash);
-    (info.name(), info.size(), info.align()).hash(&mut hash);
-    hash.finish()
-}
-
-/// FNV-1a, which is the same function in all processes.
-struct Fnv(u64);
-
-impl Hasher for Fnv {
-    fn write(&mut self, bytes: &[u8]) {
-        for byte in bytes {
-            self.0 = (self.0 ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3);
-        }
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
+    Mix::of(&(info.id(), info.name(), info.size(), info.align())).finish()
 }
 
 fn types() -> &'static RwLock<Types> {

@@ -77,11 +77,16 @@ impl StartedCalls {
         self.calls.borrow().get(place).cloned()
     }
 
-    /// Removes a call. Its data is dropped while the list is free.
-    fn remove(&self, place: usize) {
+    /// Removes the call in this place if it is over. Returns the place of the one after it. The data is dropped while the
+    /// list is free.
+    fn after(&self, place: usize, call: &dyn StartedCall) -> usize {
+        if !call.is_over() {
+            return place + 1;
+        }
         let over = self.calls.borrow_mut().remove(place);
         self.count();
         drop(over);
+        place
     }
 }
 
@@ -106,10 +111,7 @@ impl Port {
             // Operators run in here, but start no call.
             while let Some(call) = self.started.get(place) {
                 call.advance(self);
-                match call.is_over() {
-                    true => self.started.remove(place),
-                    false => place += 1,
-                }
+                place = self.started.after(place, &*call);
             }
         }
     }
@@ -118,10 +120,7 @@ impl Port {
     pub(crate) fn remove_over(&self) {
         let mut place = 0;
         while let Some(call) = self.started.get(place) {
-            match call.is_over() {
-                true => self.started.remove(place),
-                false => place += 1,
-            }
+            place = self.started.after(place, &*call);
         }
     }
 
