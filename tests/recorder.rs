@@ -332,6 +332,32 @@ fn two_verbs_at_one_line_are_told_apart() {
 }
 
 #[test]
+fn requests_of_one_line_keep_their_names() {
+    #[track_caller]
+    fn to_and_fro(comm: &Comm) -> Result<()> {
+        let got = comm.irecv::<u8>(0, 1)?;
+        let sent = comm.isend(0, 1, vec![1u8])?;
+        got.wait()?;
+        sent.wait()?;
+        comm.ibarrier()?.wait()?;
+        comm.iprobe(0, 1).map(drop)
+    }
+    let report = World::new(1).run_each(|comm| to_and_fro(comm).and_then(|()| to_and_fro(comm)));
+    let names = |call: String| call.split('(').next().unwrap().to_owned();
+    let names: Vec<_> = calls(&report, 0).into_iter().map(names).collect();
+    let once = [
+        "irecv",
+        "isend",
+        "wait for irecv",
+        "wait for isend",
+        "ibarrier",
+        "wait for ibarrier",
+        "iprobe",
+    ];
+    assert_eq!(names, [once, once].concat());
+}
+
+#[test]
 fn waiting_is_counted_for_the_rank_that_waits() {
     let report = World::new(2).run_each(|comm| match comm.rank() {
         0 => comm.send(0, 0, &[0u8]),

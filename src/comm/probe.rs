@@ -15,6 +15,7 @@ use crate::engine::receive::{Receive, receive};
 use crate::error::{ErrorKind, Result};
 use crate::op::Element;
 use crate::transport::memory::packet::Packet;
+use crate::transport::trace::call_event::CallEvent;
 
 /// A message that [`Comm::probe_matched`] has found. No other receive gets it while this value lives. If the value is
 /// dropped, the message returns to its place in the queue of its sender.
@@ -95,7 +96,8 @@ impl Comm {
     #[track_caller]
     pub fn iprobe(&self, from: impl Into<Source>, tag: impl Into<Tag>) -> Result<Option<Status>> {
         let call = receive("iprobe", from.into(), tag.into(), None);
-        self.op(call.site, &|| call.to_string(), || {
+        let event = || CallEvent::named(call.verb, call.site);
+        self.recorded(&event, &|| call.to_string(), || {
             let mut packet = Packet::empty();
             if !self.find(&call, &mut packet)? {
                 return Ok(None);
@@ -144,7 +146,8 @@ impl Comm {
         tag: impl Into<Tag>,
     ) -> Result<Message<'_>> {
         let call = receive("probe_matched", from.into(), tag.into(), None);
-        self.op(call.site, &|| call.to_string(), || {
+        let event = || CallEvent::named(call.verb, call.site);
+        self.recorded(&event, &|| call.to_string(), || {
             self.check_source(&call)?;
             let mut packet = Packet::empty();
             loop {
@@ -170,7 +173,8 @@ impl Comm {
         tag: impl Into<Tag>,
     ) -> Result<Option<Message<'_>>> {
         let call = receive("iprobe_matched", from.into(), tag.into(), None);
-        self.op(call.site, &|| call.to_string(), || {
+        let event = || CallEvent::named(call.verb, call.site);
+        self.recorded(&event, &|| call.to_string(), || {
             let mut packet = Packet::empty();
             let found = self.find(&call, &mut packet)? && packet.make_own(&**self.fabric());
             Ok(found.then(|| self.message(packet)))

@@ -14,7 +14,6 @@ use crate::engine::rank_state::Core;
 use crate::engine::request_state::{Direction, RequestState, Until, show_all};
 use crate::error::{Error, Result, Site};
 use crate::transport::memory::packet::Packet;
-use crate::transport::trace::call_event::CallEvent;
 use crate::transport::{CommShared, Fabric};
 use crate::unwind;
 
@@ -120,14 +119,13 @@ impl<'c, R> Request<'c, R> {
     /// Runs one operation on the request.
     fn op<A>(
         &mut self,
-        site: Site,
+        (operation, site): (&'static str, Site),
         show: &dyn Fn() -> String,
         body: impl FnOnce(&mut Self, &Core) -> Result<A>,
     ) -> Result<A> {
         let (core, state) = (self.core()?, self.state.clone());
-        core.recorded(&state.comm, &|| CallEvent::at(site), show, || {
-            body(self, &core)
-        })
+        let event = || state.event(operation, site);
+        core.recorded(&state.comm, &event, show, || body(self, &core))
     }
 
     pub(super) fn state(&self) -> &Rc<RequestState> {
@@ -247,7 +245,7 @@ impl<'c, R> Request<'c, R> {
         let (core, state, site) = (self.core()?, self.state.clone(), Location::caller());
         let one = std::slice::from_ref(&state);
         let show = || format!("wait for {}", show_all(one));
-        core.recorded(&state.comm, &|| CallEvent::at(site), &show, || {
+        core.recorded(&state.comm, &|| state.event("wait", site), &show, || {
             self.check_open()?;
             let waited = core.await_ready(one, Until::All, &show, site);
             waited.inspect_err(|_| _ = self.give_up())?;
@@ -287,7 +285,7 @@ impl<'c, R> Request<'c, R> {
     pub fn test(&mut self) -> Result<Option<R>> {
         let state = self.state.clone();
         let show = || format!("test of {state}");
-        self.op(Location::caller(), &show, |this, core| {
+        self.op(("test", Location::caller()), &show, |this, core| {
             this.check_open()?;
             match core.is_ready(&state) {
                 Ok(true) => core
@@ -387,7 +385,8 @@ impl<'c, R> Request<'c, R> {
     pub fn cancel(mut self) -> Result<bool> {
         let state = self.state.clone();
         let show = || format!("cancel {state}");
-        self.op(Location::caller(), &show, |this, _| Ok(this.give_up()))
+        let call = ("cancel", Location::caller());
+        self.op(call, &show, |this, _| Ok(this.give_up()))
     }
 }
 

@@ -67,7 +67,8 @@ impl<'scope, 'env, T: Element> Receives<'scope, (&'env mut [T], Status)> for Sco
         let begun = self.begun.borrow();
         let one = begun.all.get(index).filter(|one| one.is_in_place())?;
         let show = || format!("wait for {} of line {}", one.call(), one.call().site.line());
-        Some(self.comm.op(site, &show, || {
+        let event = || CallEvent::apart("wait in place", site);
+        Some(self.comm.recorded(&event, &show, || {
             let InPlace { head, count, .. } = opened(one.end_in_place())?;
             self.comm.core.port.recorder.received(head);
             let buf: &'env mut [T] = opened(one.take_buffer().and_then(ElementsMut::typed))?;
@@ -197,7 +198,8 @@ impl Comm {
             failed.set(failed.take().or(error));
             is_over
         };
-        self.op(site, &show, || {
+        let event = || CallEvent::apart("scope, at its end", site);
+        self.recorded(&event, &show, || {
             if !self.core.port.spin_taking_in(&go_on) {
                 self.core.await_ready(&states(), Until::All, &show, site)?;
                 go_on();
@@ -277,7 +279,8 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, &'env [T]>> {
         let site = Location::caller();
         let show = || format!("issend(to {to}, tag {tag})");
-        self.comm.op(site, &show, || {
+        let event = || CallEvent::named("issend", site);
+        self.comm.recorded(&event, &show, || {
             let direction = self.comm.start_synchronous("issend", to, tag, data)?;
             let request = self
                 .comm

@@ -16,6 +16,7 @@ use crate::op::Element;
 use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::packet::Packet;
 use crate::transport::port::CopyTo;
+use crate::transport::trace::call_event::CallEvent;
 
 /// # Nonblocking send and receive
 ///
@@ -60,7 +61,8 @@ impl Comm {
     ) -> Result<Request<'static, Vec<T>>> {
         let site = Location::caller();
         let show = || format!("isend(to {to}, tag {tag})");
-        self.op(site, &show, || {
+        let event = || CallEvent::named("isend", site);
+        self.recorded(&event, &show, || {
             let direction = self.start_send("isend", to, tag, &data, CopyTo::Receiver)?;
             Ok(self.request(direction, site, Box::new(|_, _| Ok(data))))
         })
@@ -130,7 +132,8 @@ impl Comm {
     ) -> Result<Request<'static, ()>> {
         let site = Location::caller();
         let show = || format!("isend_value(to {to}, tag {tag})");
-        self.op(site, &show, || {
+        let event = || CallEvent::named("isend_value", site);
+        self.recorded(&event, &show, || {
             self.check_near_receiver("a moved value", to)?;
             let packet = Packet::value(self.head(tag), value);
             let direction = Direction::Send {
@@ -212,7 +215,8 @@ impl Comm {
         finish: Finish<'c, R>,
     ) -> Result<Request<'c, R>> {
         let site = call.site;
-        self.op(site, &|| call.to_string(), || {
+        let event = || CallEvent::named(call.verb, site);
+        self.recorded(&event, &|| call.to_string(), || {
             let slot = self.post_slot(&call)?;
             Ok(self.request(Direction::Receive { call, slot }, site, finish))
         })
@@ -258,7 +262,9 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn progress(&self) -> Result<()> {
-        self.op(Location::caller(), &|| "progress".into(), || {
+        let site = Location::caller();
+        let event = || CallEvent::named("progress", site);
+        self.recorded(&event, &|| "progress".into(), || {
             self.core.port.pump();
             self.core.port.take_in();
             self.core.port.advance_started();

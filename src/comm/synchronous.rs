@@ -119,7 +119,8 @@ impl Comm {
     ) -> Result<Request<'static, Vec<T>>> {
         let site = Location::caller();
         let show = || format!("issend(to {to}, tag {tag})");
-        self.op(site, &show, || {
+        let event = || CallEvent::named("issend", site);
+        self.recorded(&event, &show, || {
             let direction = self.start_synchronous("issend", to, tag, &data)?;
             Ok(self.request(direction, site, Box::new(|_, _| Ok(data))))
         })

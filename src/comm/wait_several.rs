@@ -247,11 +247,15 @@ pub(super) fn several<A>(
     core: &Core,
     comm: &CommShared,
     states: &[Rc<RequestState>],
-    (verb, site): (&str, Site),
+    (verb, site): (&'static str, Site),
     body: impl FnOnce(&dyn Fn() -> String) -> Result<A>,
 ) -> Result<A> {
     let show = || format!("{verb} for {}", show_all(states));
-    core.recorded(comm, &|| CallEvent::at(site), &show, || body(&show))
+    let event = || match states.first() {
+        Some(first) => first.event(verb, site),
+        None => CallEvent::at(site),
+    };
+    core.recorded(comm, &event, &show, || body(&show))
 }
 
 /// An operation on several requests.
@@ -308,7 +312,7 @@ impl Several<'_> {
 fn together<'c, R, A: Default>(
     requests: &mut [Request<'c, R>],
     states: Vec<Rc<RequestState>>,
-    (verb, site): (&str, Site),
+    (verb, site): (&'static str, Site),
     body: impl FnOnce(&mut [Request<'c, R>], &Several<'_>) -> Result<A>,
 ) -> Result<A> {
     let Some(first) = requests.first() else {
@@ -330,7 +334,7 @@ fn together<'c, R, A: Default>(
 /// Runs `body` on those of some requests that are open; the result is empty if none is.
 fn of_open<'c, R, A: Default>(
     requests: &mut [Request<'c, R>],
-    call: (&str, Site),
+    call: (&'static str, Site),
     body: impl FnOnce(&mut [Request<'c, R>], &Several<'_>) -> Result<A>,
 ) -> Result<A> {
     let open = states(requests.iter().filter(|one| one.is_open()));

@@ -14,6 +14,7 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::matching::posted_receives::Slot;
 use crate::transport::memory::receipt::Receipt;
 use crate::transport::progress::started::StartedCall;
+use crate::transport::trace::call_event::CallEvent;
 
 /// A pending operation, as shared by the request, its scope and its rank.
 pub(crate) struct RequestState {
@@ -69,6 +70,26 @@ impl RequestState {
         match &self.direction {
             Direction::Collective(started, _) => Some(started),
             _ => None,
+        }
+    }
+
+    /// The name of the call that started it.
+    #[inline]
+    fn verb(&self) -> &'static str {
+        match &self.direction {
+            Direction::Send { verb, .. } => verb,
+            Direction::Receive { call, .. } => call.verb,
+            Direction::Collective(started, _) => started.call().verb.name(),
+        }
+    }
+
+    /// An operation with it, whose name is that of both.
+    #[inline]
+    pub(crate) fn event(&self, operation: &'static str, site: Site) -> CallEvent {
+        let (operation, verb) = (operation.as_ptr().addr(), self.verb().as_ptr().addr());
+        CallEvent {
+            apart: operation.rotate_left(usize::BITS / 2) ^ verb,
+            ..CallEvent::at(site)
         }
     }
 

@@ -13,6 +13,7 @@ use crate::error::{Error, Result, Site};
 use crate::op::Element;
 use crate::transport::memory::head::OF_PARTS;
 use crate::transport::memory::packet::Packet;
+use crate::transport::trace::call_event::CallEvent;
 
 /// The receiving end of a [partitioned message](crate::partitioned), with its buffer.
 ///
@@ -104,14 +105,14 @@ impl<'c, T: Element> RecvParts<'c, T> {
     fn op<R>(
         &mut self,
         site: Site,
-        verb: &str,
+        verb: &'static str,
         body: impl FnOnce(&mut Self) -> Result<R>,
     ) -> Result<R> {
         let RecvParts {
             comm, from, tag, ..
         } = *self;
         let show = || format!("{verb} of {}", Name { from, tag });
-        comm.op(site, &show, || body(self))
+        comm.recorded(&|| CallEvent::apart(verb, site), &show, || body(self))
     }
 
     /// Starts it: no part has arrived.

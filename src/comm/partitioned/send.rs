@@ -76,7 +76,7 @@ impl<'c, T: Element> SendParts<'c, T> {
     #[track_caller]
     pub fn start(&mut self) -> Result<()> {
         let site = Location::caller();
-        self.sending.op(site, &"start", Sending::start)
+        self.sending.op(site, "start", Sending::start)
     }
 
     /// Returns the elements of a part, to be written.
@@ -88,7 +88,7 @@ impl<'c, T: Element> SendParts<'c, T> {
     pub fn part_mut(&mut self, part: usize) -> Result<&mut [T]> {
         if let Err(error) = self.sending.check_open(part) {
             let site = Location::caller();
-            return self.sending.op(site, &"part_mut", |_| Err(error));
+            return self.sending.op(site, "part_mut", |_| Err(error));
         }
         Ok(&mut self.buf[self.sending.cut.range(part)])
     }
@@ -103,7 +103,7 @@ impl<'c, T: Element> SendParts<'c, T> {
     #[track_caller]
     pub fn ready(&mut self, part: usize) -> Result<()> {
         let (site, buf) = (Location::caller(), &self.buf);
-        self.sending.op(site, &"ready", |sending| {
+        self.sending.op(site, "ready", |sending| {
             sending.check_active()?;
             sending.check_open(part)?;
             let elements = &buf[sending.cut.range(part)];
@@ -155,7 +155,7 @@ impl<'c, T: Element> SendParts<'c, T> {
     pub fn split(&mut self) -> Result<(Vec<Part<'_, T>>, ReadyParts<'_, 'c, T>)> {
         let site = Location::caller();
         let active = |sending: &mut Sending<'c>| sending.check_active();
-        self.sending.op(site, &"split", active)?;
+        self.sending.op(site, "split", active)?;
         Ok(split(&mut self.sending, &mut self.buf))
     }
 

@@ -12,6 +12,7 @@ use crate::engine::request_state::{Direction, Waits};
 use crate::error::{Error, Result, Site};
 use crate::transport::memory::head::{Head, OF_PARTS};
 use crate::transport::memory::receipt::Receipt;
+use crate::transport::trace::call_event::CallEvent;
 
 /// A message that is sent, without its buffer.
 pub(super) struct Sending<'c> {
@@ -66,12 +67,12 @@ impl Sending<'_> {
     pub(super) fn op<R>(
         &mut self,
         site: Site,
-        verb: &dyn fmt::Display,
+        verb: &'static str,
         body: impl FnOnce(&mut Self) -> Result<R>,
     ) -> Result<R> {
         let Sending { comm, to, tag, .. } = *self;
         let show = || format!("{verb} of {}", Name { to, tag });
-        comm.op(site, &show, || body(self))
+        comm.recorded(&|| CallEvent::apart(verb, site), &show, || body(self))
     }
 
     pub(super) fn start(&mut self) -> Result<()> {
@@ -175,7 +176,7 @@ impl Sending<'_> {
 
     #[track_caller]
     pub(super) fn wait(&mut self) -> Result<()> {
-        self.op(Location::caller(), &"wait", |this| this.check_all_ready())?;
+        self.op(Location::caller(), "wait", |this| this.check_all_ready())?;
         self.active = false;
         self.ready.fill(false);
         self.left = 0;

@@ -82,13 +82,13 @@ impl<T: Element> ReadyParts<'_, '_, T> {
         let (site, to) = (Location::caller(), self.sending.to);
         let ReadyParts { sending, queue } = self;
         while let Some((part, elements)) = next(sending.comm, site, &queue)
-            .or_else(|late| sending.op(site, &"send", |_| Err(late)))?
+            .or_else(|late| sending.op(site, "send", |_| Err(late)))?
         {
-            sending.op(site, &"ready", |sending| {
+            sending.op(site, "ready", |sending| {
                 sending.post(part, site, |comm, head| comm.post_vec(to, head, elements))
             })?;
         }
-        sending.op(site, &"send", |sending| sending.check_all_ready())
+        sending.op(site, "send", |sending| sending.check_all_ready())
     }
 }
 

@@ -10,6 +10,7 @@ use crate::error::{Result, Site};
 use crate::op::Element;
 use crate::transport::memory::part_lock::Mode;
 use crate::transport::memory::window::{ExclusiveElements, SharedElements};
+use crate::transport::trace::call_event::CallEvent;
 
 /// A rank's part of a window, locked to read it; see [`Window::lock_shared`]. It dereferences to `[T]`, and unlocks
 /// when it is dropped.
@@ -97,7 +98,8 @@ impl<T: Element> Window<T> {
     #[track_caller]
     pub fn lock_shared(&self, rank: Rank) -> Result<SharedPart<'_, T>> {
         let (show, site) = (&|| format!("lock_shared(part {rank})"), Location::caller());
-        self.comm.op(site, show, || {
+        let event = || CallEvent::named("lock_shared", site);
+        self.comm.recorded(&event, show, || {
             let call = Shown { show, site };
             self.shared(rank, call).map(SharedPart)
         })
@@ -131,7 +133,7 @@ impl<T: Element> Window<T> {
     #[track_caller]
     pub fn lock_exclusive(&self, rank: Rank) -> Result<ExclusivePart<'_, T>> {
         let show = &|| format!("lock_exclusive(part {rank})");
-        self.lock_to_write(rank, show, Location::caller())
+        self.lock_to_write(rank, ("lock_exclusive", show), Location::caller())
     }
 
     /// Locks the own part to read and to write it: [`lock_exclusive`](Self::lock_exclusive) of the own rank. Between
@@ -157,7 +159,8 @@ impl<T: Element> Window<T> {
     /// ```
     #[track_caller]
     pub fn local_mut(&self) -> Result<ExclusivePart<'_, T>> {
-        self.lock_to_write(self.rank(), &|| "local_mut".into(), Location::caller())
+        let call = ("local_mut", &|| "local_mut".into());
+        self.lock_to_write(self.rank(), call, Location::caller())
     }
 
     /// Locks all parts to read them, one after another in rank order.
@@ -194,10 +197,11 @@ impl<T: Element> Window<T> {
     fn lock_to_write(
         &self,
         rank: Rank,
-        show: &dyn Fn() -> String,
+        (verb, show): (&'static str, &impl Fn() -> String),
         site: Site,
     ) -> Result<ExclusivePart<'_, T>> {
-        self.comm.op(site, show, || {
+        let event = || CallEvent::named(verb, site);
+        self.comm.recorded(&event, show, || {
             let call = Shown { show, site };
             self.exclusive(rank, call).map(ExclusivePart)
         })

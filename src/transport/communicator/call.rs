@@ -63,7 +63,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Verb::Collective(collective) => collective.name(),
             Verb::Values(collective) => values_name(collective),

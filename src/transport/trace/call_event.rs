@@ -35,6 +35,8 @@ pub(crate) enum Tagged {
 pub(crate) struct CallEvent {
     /// The name of the call. Empty: the part before the arguments of the call as it prints.
     pub verb: &'static str,
+    /// Where the name is empty: what tells calls of one line with different names apart; 0: the name as it prints.
+    pub apart: usize,
     pub site: Site,
     pub info: Option<&'static Info>,
     pub peer: Peer,
@@ -48,11 +50,30 @@ pub(crate) struct CallEvent {
 }
 
 impl CallEvent {
+    /// A call of which only the name and the source line are known.
+    #[inline]
+    pub(crate) fn named(verb: &'static str, site: Site) -> CallEvent {
+        CallEvent {
+            verb,
+            ..CallEvent::at(site)
+        }
+    }
+
+    /// A call whose name is the one that prints, and is the same in all calls with this line and this text.
+    #[inline]
+    pub(crate) fn apart(text: &'static str, site: Site) -> CallEvent {
+        CallEvent {
+            apart: text.as_ptr().addr(),
+            ..CallEvent::at(site)
+        }
+    }
+
     /// A call of which only the source line is known.
     #[inline]
     pub(crate) fn at(site: Site) -> CallEvent {
         CallEvent {
             verb: "",
+            apart: 0,
             site,
             info: None,
             peer: Peer::None,

@@ -6,7 +6,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use crate::Rank;
@@ -357,7 +357,7 @@ impl Recorder {
     fn known(&self, record: &Record, event: &CallEvent, show: &dyn Fn() -> String) -> u32 {
         let info = event.info.map_or(0, |info| std::ptr::from_ref(info).addr());
         let site = std::ptr::from_ref(event.site).addr();
-        let key = [site, event.verb.as_ptr().addr(), info];
+        let key = [site, name_key(event, show), info];
         // The `Location`s of two calls are 24 bytes apart.
         let near = &self.near[(site / 8) % NEAR];
         let (found, number) = near.get();
@@ -392,10 +392,33 @@ impl Recorder {
     }
 }
 
+/// A number that tells the names of the calls at one line apart.
+#[inline]
+fn name_key(event: &CallEvent, show: &dyn Fn() -> String) -> usize {
+    match (event.verb, event.apart) {
+        ("", 0) => shown_key(event, show),
+        ("", apart) => apart,
+        (verb, _) => verb.as_ptr().addr(),
+    }
+}
+
+#[cold]
+fn shown_key(event: &CallEvent, show: &dyn Fn() -> String) -> usize {
+    let mut hash = Mix::default();
+    hash.write(verb(event, show).as_bytes());
+    hash.finish() as usize
+}
+
+/// The part of a call as it prints that is the same at each call of its line.
+fn name_in(shown: &str) -> &str {
+    let name = shown.split('(').next().unwrap_or_default();
+    name.split(" of line ").next().unwrap_or_default()
+}
+
 /// The name of a call.
 fn verb(event: &CallEvent, show: &dyn Fn() -> String) -> String {
     match event.verb {
-        "" => show().split('(').next().unwrap_or_default().to_owned(),
+        "" => name_in(&show()).to_owned(),
         verb => verb.to_owned(),
     }
 }
