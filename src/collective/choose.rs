@@ -262,6 +262,10 @@ const FLAT: Algorithm = Algorithm::tree(TreeName::Flat);
 /// Picks the algorithm for a call: from the table, if it has one for the call, else by the numbers above. Nothing is
 /// allocated. Tables are measured over memory, and not followed over channels.
 fn pick(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Picked {
+    if call.pieces.is_some() {
+        let why = "only the two ranks of a piece know its length";
+        return picked(Algorithm::Pairwise, None, Why::Always(why));
+    }
     if call.transport == Transport::Channels {
         return in_groups(call, elements.bytes, || pick_sent(call, elements.bytes));
     }
@@ -271,10 +275,6 @@ fn pick(table: Option<&TuningTable>, call: &Call, elements: Elements) -> Picked 
 
 #[cold]
 fn pick_in_table(table: &TuningTable, call: &Call, elements: Elements) -> Option<Picked> {
-    if call.pieces.is_some() {
-        // No rank knows the byte counts of the others.
-        return None;
-    }
     let bytes = call.length().saturating_mul(elements.bytes);
     let usable = |algorithm| is_usable(algorithm, call, elements);
     let found = table.find(call, bytes, usable)?;
@@ -404,8 +404,7 @@ fn fits_cells(call: &Call, elements: Elements) -> bool {
 fn pick_messages(call: &Call, element_bytes: usize) -> Picked {
     let sent = pick_sent(call, element_bytes);
     let bytes = call.length().saturating_mul(element_bytes);
-    let many = bytes > direct_from(call) || call.pieces.is_some();
-    if many && call.ranks() > 1 && Algorithm::Direct.refused(call).is_none() {
+    if bytes > direct_from(call) && call.ranks() > 1 && Algorithm::Direct.refused(call).is_none() {
         return picked(Algorithm::Direct, Some(sent.algorithm), Why::Direct);
     }
     sent

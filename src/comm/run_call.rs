@@ -25,6 +25,9 @@ impl Comm {
     /// that it may follow, or why there are none. In a [tuned](crate::World::tuned) world the reason is the
     /// measurement. A call with [levels of its own](Shape::on) is explained by those.
     ///
+    /// Calls that are started (`iall_reduce`, persistent ones, ...) choose among the algorithms that send messages, and
+    /// follow no table; sums by [`op::SumExact`](crate::op::SumExact) too.
+    ///
     /// # Errors
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if the call is for another number of ranks.

@@ -92,11 +92,7 @@ struct Executed {
 /// Makes a call as a program does, without naming an algorithm.
 fn execute(comm: &Comm, call: &Call) -> Result<Executed> {
     let (input, mut output) = start(call, comm.rank());
-    let algorithm = match call.pieces {
-        // No rank knows the counts of all pairs.
-        Some(_) => Algorithm::Pairwise,
-        None => comm.explain::<Term>(call)?.algorithm,
-    };
+    let algorithm = comm.explain::<Term>(call)?.algorithm;
     let op = Folds {
         commutes: call.commutes,
     };

@@ -216,7 +216,8 @@ impl World {
 
     /// Makes collectives choose their algorithms by a table that was measured on this machine, instead of by numbers
     /// that suit most machines. All ranks follow the same table, so results repeat bit for bit; nothing is measured
-    /// during the run. [`Comm::explain`] returns the choice and its measurement.
+    /// during the run. [`Comm::explain`] returns the choice and its measurement. Started and persistent collectives
+    /// follow no table.
     ///
     /// `rankfold tune` measures a table. A table of another machine, other CPUs, another quota, [binding](Self::bind)
     /// or version of rankfold is refused when the world starts, by a [`WorldError::Usage`] that says what differs.
