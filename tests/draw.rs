@@ -16,6 +16,7 @@ use std::fs;
 
 use common::families;
 use page::Page;
+use rankfold::Rank;
 use rankfold::collective::{
     Algorithm, Call, Collective, RingReduceScatter, halving_all_reduce, simple_exchange,
 };
@@ -336,6 +337,56 @@ fn golden(file: &str, text: &str) {
     }
     let want = fs::read_to_string(&path).unwrap_or_default();
     assert!(text == want, "{file} is now:\n{text}\nand was:\n{want}");
+}
+
+/// Two ranks that exchange a region which no buffer has.
+struct Beyond(Region);
+
+impl Schedule for Beyond {
+    fn ranks(&self) -> usize {
+        2
+    }
+
+    fn steps(&self) -> usize {
+        1
+    }
+
+    fn lengths(&self, _: Rank) -> Lengths {
+        Lengths::in_place(4)
+    }
+
+    fn step(&self, rank: Rank, _: usize) -> Step {
+        let transfer = Transfer {
+            peer: 1 - rank,
+            region: self.0,
+        };
+        Step {
+            send: Some(transfer),
+            recv: Some(transfer),
+            ..Step::IDLE
+        }
+    }
+}
+
+#[test]
+fn regions_that_no_buffer_has_are_drawn_as_far_as_it_goes() {
+    let all = Region::output(0..usize::MAX);
+    let runs = |stride| Region {
+        length: 1,
+        stride,
+        count: usize::MAX,
+        ..all
+    };
+    for region in [
+        all,
+        Region::output(2..usize::MAX),
+        runs(0),
+        runs(1),
+        runs(3),
+    ] {
+        let drawing = draw::origins("beyond", &Beyond(region)).unwrap();
+        assert!(drawing.text().contains('R'), "{}", drawing.text());
+    }
 }
 
 #[test]

@@ -191,9 +191,10 @@ impl Certificate {
         self.traffic.iter().map(|rank| rank.messages_out).sum()
     }
 
-    /// The total number of elements in all messages.
+    /// The total number of elements in all messages, saturating at `usize::MAX`.
     pub fn elements(&self) -> usize {
-        self.traffic.iter().map(|rank| rank.elements_out).sum()
+        let sent = self.traffic.iter().map(|rank| rank.elements_out);
+        sent.fold(0, usize::saturating_add)
     }
 }
 

@@ -170,7 +170,8 @@ impl<'a> SymbolicRun<'a> {
         };
         let pieces = self.read(rank, number, copy.from)?;
         if copy.combine != Combine::Replace {
-            self.players[rank].traffic.folded += copy.to.elements();
+            let folded = &mut self.players[rank].traffic.folded;
+            *folded = folded.saturating_add(copy.to.elements());
         }
         self.write(rank, number, rank, (copy.to, copy.combine), &pieces)
     }
@@ -229,7 +230,7 @@ impl<'a> SymbolicRun<'a> {
         self.exchanges_in_place |= step.recv.is_some_and(overlaps);
         let traffic = &mut self.players[rank].traffic;
         traffic.messages_out += 1;
-        traffic.elements_out += send.region.elements();
+        traffic.elements_out = traffic.elements_out.saturating_add(send.region.elements());
         Ok(SentData {
             pieces: self.read(rank, number, send.region)?,
             heard: self.players[rank].heard.clone(),
@@ -408,9 +409,14 @@ impl Player {
 
     fn received(&mut self, elements: usize, combine: Combine, heard: &[u64]) {
         self.traffic.messages_in += 1;
-        self.traffic.elements_in += elements;
+        let Traffic {
+            elements_in,
+            folded,
+            ..
+        } = &mut self.traffic;
+        *elements_in = elements_in.saturating_add(elements);
         if combine != Combine::Replace {
-            self.traffic.folded += elements;
+            *folded = folded.saturating_add(elements);
         }
         for (mine, theirs) in self.heard.iter_mut().zip(heard) {
             *mine |= theirs;

@@ -126,7 +126,8 @@ impl BruckAllToAll {
     /// A run of slots in scratch space.
     fn run(&self, first: usize, slots: usize) -> Region {
         let slot = self.slot();
-        Region::scratch(first * slot..(first + slots) * slot)
+        let start = |number: usize| number.saturating_mul(slot);
+        Region::scratch(start(first)..start(first + slots))
     }
 
     /// The whole runs of a bit at their original position.
@@ -276,7 +277,7 @@ impl Schedule for BruckAllToAll {
         Lengths {
             input: self.length,
             output: span::block(self.length, self.ranks, rank).len() * self.ranks,
-            scratch: slots * self.slot(),
+            scratch: slots.saturating_mul(self.slot()),
         }
     }
 

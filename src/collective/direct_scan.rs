@@ -66,7 +66,7 @@ impl DirectScan {
     /// The block that a rank has taken last.
     fn taken(&self, rank: Rank) -> Region {
         let count = self.blocks.count(rank);
-        Region::new(Buffer::Scratch, count..2 * count)
+        Region::new(Buffer::Scratch, count..count.saturating_mul(2))
     }
 
     fn fold(&self, rank: Rank, peer: Rank) -> LocalCopy {
@@ -153,7 +153,7 @@ impl Schedule for DirectScan {
         Lengths {
             input: 0,
             output: self.blocks.length(),
-            scratch: 2 * self.blocks.count(rank),
+            scratch: self.blocks.count(rank).saturating_mul(2),
         }
     }
 }

@@ -52,7 +52,8 @@ impl ExchangeScan {
 
     /// `count` vectors of the scratch space.
     fn vectors(&self, first: usize, count: usize) -> Region {
-        Region::scratch(first * self.length..(first + count) * self.length)
+        let start = |vector: usize| vector.saturating_mul(self.length);
+        Region::scratch(start(first)..start(first + count))
     }
 
     fn copy(&self, from: Region, to: Region) -> Step {
@@ -123,7 +124,7 @@ impl Schedule for ExchangeScan {
             input: 0,
             output: self.length,
             scratch: if self.dimensions > 0 {
-                3 * self.length
+                self.length.saturating_mul(3)
             } else {
                 0
             },

@@ -1,6 +1,7 @@
 //! The origins of values: whose contributions each element of each rank is folded from, before and after every step.
 
 use std::fmt::Write;
+use std::ops::Range;
 
 use super::limit::{self, TooLarge};
 use super::traffic::{Traffic, count};
@@ -86,6 +87,16 @@ fn dotted(mut ranks: u128, in_runs: bool) -> String {
     text
 }
 
+/// The runs of a region that begin inside a buffer of this length. In a schedule with errors, a region may have more
+/// runs than any buffer has elements; then those that are the same are visited once.
+fn runs_within(region: Region, length: usize) -> impl Iterator<Item = Range<usize>> {
+    let most = if region.stride == 0 { 1 } else { usize::MAX };
+    region
+        .runs()
+        .take(most)
+        .take_while(move |run| run.start < length)
+}
+
 /// What is known of every element of one rank, by buffer.
 #[derive(Clone)]
 struct Elements([Vec<Origin>; 3]);
@@ -107,23 +118,22 @@ impl Elements {
     fn read(&self, region: Region) -> Vec<Origin> {
         let held = self.at(region.buffer);
         let mut read = Vec::new();
-        for run in region.runs() {
-            let end = run.end.min(held.len());
-            read.extend_from_slice(&held[run.start.min(end)..end]);
+        for run in runs_within(region, held.len()) {
+            read.extend_from_slice(&held[run.start..run.end.min(held.len())]);
         }
         read
     }
 
     fn change(&mut self, region: Region, change: &mut dyn FnMut(usize, &mut Origin)) {
         let held = &mut self.0[region.buffer as usize];
-        let mut number = 0;
-        for run in region.runs() {
-            for at in run {
-                if let Some(element) = held.get_mut(at) {
-                    change(number, element);
-                }
-                number += 1;
+        let mut number = 0_usize;
+        for run in runs_within(region, held.len()) {
+            let (length, end) = (run.len(), run.end.min(held.len()));
+            let inside = &mut held[run.start..end];
+            for (at, element) in inside.iter_mut().enumerate() {
+                change(number + at, element);
             }
+            number = number.saturating_add(length);
         }
     }
 

@@ -3,9 +3,11 @@
 //! # How sends and receives are matched
 //!
 //! Messages carry no number. None is needed: of the messages from one rank to another in one communicator and with one
-//! tag (in collectives: in one call), the first one sent is the first one taken.
+//! tag (in collectives: in one call), the first one sent is the first one taken. Two that are received by requests may be
+//! swapped, if the later one is waited for first: a receive is traced when its request is concluded.
 
 use std::collections::{HashMap, VecDeque};
+use std::mem::replace;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -132,6 +134,37 @@ fn key(head: Head, to: Rank) -> MessageKey {
     (head.context(), head.source(), to, head.tag())
 }
 
+/// What [`Trace::logical`] knows of the send of a message.
+#[derive(Clone, Copy)]
+enum Send {
+    /// It has no time yet; the receiver, if that waits for it.
+    Ahead(Option<Rank>),
+    At(u64),
+}
+
+impl Send {
+    fn receiver(self) -> Option<Rank> {
+        match self {
+            Send::Ahead(receiver) => receiver,
+            Send::At(_) => None,
+        }
+    }
+}
+
+/// The logical time that an event of a rank is later than; `None`, and the rank waits, if that is not known yet.
+fn earliest(event: TraceEvent, rank: Rank, sends: &mut [Send]) -> Option<u64> {
+    let TraceEvent::Received(Some(message)) = event else {
+        return Some(0);
+    };
+    match &mut sends[message] {
+        Send::At(time) => Some(*time),
+        Send::Ahead(receiver) => {
+            *receiver = Some(rank);
+            None
+        }
+    }
+}
+
 impl Trace {
     /// The trace of ranks that have ended.
     pub(super) fn of(
@@ -196,33 +229,25 @@ impl Trace {
         for message in &mut logical.messages {
             message.received = None;
         }
+        let mut sends = vec![Send::Ahead(None); self.messages.len()];
         let mut clocks = vec![0; self.ranks];
-        let mut next = vec![0; self.ranks];
-        let mut sent = vec![None; self.messages.len()];
-        loop {
-            let before = next.clone();
-            for rank in 0..self.ranks {
-                let left = &self.marks[rank][next[rank]..];
-                for &mark in left {
-                    let after = match mark {
-                        TraceEvent::Received(Some(message)) => match sent[message] {
-                            None => break,
-                            Some(time) => time,
-                        },
-                        _ => 0,
-                    };
-                    clocks[rank] = clocks[rank].max(after) + 1;
-                    if let TraceEvent::Sent(message) = mark {
-                        sent[message] = Some(clocks[rank]);
-                    }
-                    logical.set(mark, Duration::from_micros(clocks[rank]));
-                    next[rank] += 1;
+        let mut events: Vec<_> = self.marks.iter().map(|marks| marks.iter()).collect();
+        let mut ready: Vec<Rank> = (0..self.ranks).collect();
+        while let Some(rank) = ready.pop() {
+            while let Some(&mark) = events[rank].as_slice().first() {
+                let Some(after) = earliest(mark, rank, &mut sends) else {
+                    break;
+                };
+                let time = clocks[rank].max(after) + 1;
+                if let TraceEvent::Sent(message) = mark {
+                    ready.extend(replace(&mut sends[message], Send::At(time)).receiver());
                 }
-            }
-            if next == before {
-                return logical;
+                logical.set(mark, Duration::from_micros(time));
+                clocks[rank] = time;
+                events[rank].next();
             }
         }
+        logical
     }
 
     /// Adds a call that has begun.
