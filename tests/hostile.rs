@@ -361,3 +361,20 @@ fn a_thread_may_call_while_its_last_destructors_run() {
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }
+
+#[test]
+fn destructors_of_values_of_another_call_do_not_hide_the_mismatch() {
+    let report = World::new(3)
+        .check(false)
+        .run_each(|comm| match comm.rank() {
+            0 => {
+                let sum = comm.values().reduce(0, 1u64, |a, b| a + b);
+                sum.map(drop)
+            }
+            _ => comm.values().gather(0, Bomb).map(drop),
+        });
+    match report.into_result().unwrap_err() {
+        WorldError::Mismatch(mismatch) => assert_eq!(mismatch.odd, [0]),
+        other => panic!("{other}"),
+    }
+}

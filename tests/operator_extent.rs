@@ -10,7 +10,7 @@ mod support;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::mpsc::channel;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Mutex, Once};
 use std::time::Duration;
 
@@ -389,4 +389,52 @@ fn the_watchdog_shows_who_is_bound_to_wait_for_an_operator() {
 #[test]
 fn all_of_it_holds_over_channels() {
     channels::again(&["the_watchdog_shows_who_is_bound"]);
+}
+
+/// A sum whose destructor calls the outer communicator, and sends what came of it.
+struct CallsWhenDropped(Option<Sender<Result<()>>>);
+
+impl op::Operator<u64> for CallsWhenDropped {
+    fn combine(&self, a: u64, b: u64) -> u64 {
+        a + b
+    }
+}
+
+impl Drop for CallsWhenDropped {
+    fn drop(&mut self) {
+        if let Some(tried) = &self.0 {
+            let result = outer().all_reduce(&mut [1u64], op::Sum);
+            tried.send(result).unwrap();
+        }
+    }
+}
+
+#[test]
+fn the_operator_of_an_abandoned_call_is_dropped_in_another_call_as_an_operator() {
+    let sums = guarded(&|| "an abandoned call".into(), || {
+        let (given_up, is_given_up) = channel();
+        let (tried, was_tried) = channel();
+        let from_rank_0 = Mutex::new((is_given_up, was_tried));
+        World::new(2).check(false).run(|world| {
+            let comm = Rc::new(world.dup()?);
+            OUTER.set(Some(comm.clone()));
+            let start = |op| comm.iall_reduce(vec![1; 9], op).map(drop);
+            if comm.rank() == 0 {
+                start(CallsWhenDropped(Some(tried.clone())))?;
+                given_up.send(()).unwrap();
+            } else {
+                // The call ends while rank 0 waits in the next one.
+                let from_rank_0 = from_rank_0.lock().unwrap();
+                from_rank_0.0.recv().unwrap();
+                start(CallsWhenDropped(None))?;
+                let error = from_rank_0.1.recv().unwrap().unwrap_err();
+                assert!(matches!(error.kind(), ErrorKind::Usage(_)), "{error}");
+            }
+            let mut sum = [2u64];
+            comm.all_reduce(&mut sum, op::Sum)?;
+            OUTER.set(None);
+            Ok(sum)
+        })
+    });
+    assert_eq!(sums.unwrap(), [[4], [4]]);
 }

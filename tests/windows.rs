@@ -335,3 +335,27 @@ fn elements_without_size_and_parts_without_elements_are_allowed() {
         })
         .unwrap();
 }
+
+/// An element whose clone is another one, or panics.
+#[derive(Copy, Debug, PartialEq)]
+struct CopiedOnly(u64);
+
+impl Clone for CopiedOnly {
+    fn clone(&self) -> Self {
+        assert_ne!(self.0, 13, "unlucky");
+        CopiedOnly(self.0 + 1)
+    }
+}
+
+#[test]
+fn elements_are_put_as_copies_and_never_cloned() {
+    let parts = World::new(2).run(|comm| {
+        let mut win = comm.window(vec![CopiedOnly(0); 3])?;
+        let epoch = win.fence()?;
+        epoch.put(1 - comm.rank(), 0, &[CopiedOnly(1), CopiedOnly(13)])?;
+        epoch.put(1 - comm.rank(), 2, &[CopiedOnly(7)])?;
+        epoch.close()?;
+        Ok(win.local_mut()?.iter().map(|it| it.0).collect::<Vec<_>>())
+    });
+    assert_eq!(parts.unwrap(), vec![[1, 13, 7]; 2]);
+}

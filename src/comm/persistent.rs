@@ -13,8 +13,8 @@ use crate::engine::envelope::{Source, Tag, has_room, is_of};
 use crate::engine::receive::receive;
 use crate::engine::request_state::RequestState;
 use crate::error::{Error, Result, Site};
-use crate::op::Element;
 use crate::op::owned::Owned;
+use crate::op::{Element, copied};
 use crate::transport::memory::packet::Packet;
 
 /// A call that can be started again and again with the same arguments and buffers: a collective, made by
@@ -315,7 +315,7 @@ impl<T: Element> Sending<T> {
     #[track_caller]
     fn start(&mut self, comm: &Comm) -> Result<()> {
         let Sending { to, tag, .. } = *self;
-        let copy = self.buf.clone();
+        let copy = copied(&self.buf);
         let request = match self.waits {
             true => comm.issend(to, tag, copy)?,
             false => comm.isend(to, tag, copy)?,

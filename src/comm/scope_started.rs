@@ -19,7 +19,7 @@ use crate::engine::kept::{Ask, ask};
 use crate::engine::rank_state::Core;
 use crate::engine::request_state::RequestState;
 use crate::error::Result;
-use crate::op::{Element, First, Operator};
+use crate::op::{Element, First, Operator, copied};
 use crate::transport::memory::packet::Packet;
 use crate::transport::progress::started::StartedCall;
 
@@ -109,7 +109,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         match self.comm.rank() == root {
             true => self.start(&ask, &[], buf, op),
             false => {
-                let begun = self.comm.start_call(&ask, (buf.to_vec(), Vec::new()), op)?;
+                let begun = self.comm.start_call(&ask, (copied(buf), Vec::new()), op)?;
                 Ok(self.lend(&begun, buf, None))
             }
         }
@@ -190,7 +190,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         op: O,
     ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
         let ask = ask(Collective::ExclusiveScan, buf.len()).folding(&op);
-        let vectors = (Vec::new(), buf.to_vec());
+        let vectors = (Vec::new(), copied(buf));
         let begun = self.comm.start_call(&ask, vectors, op)?;
         let identity = (self.comm.rank() == 0).then_some(identity);
         Ok(self.lend(&begun, buf, identity))
@@ -366,7 +366,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         output: &'env mut [T],
         from: &[usize],
     ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
-        let vectors = (input.to_vec(), output.to_vec());
+        let vectors = (copied(input), copied(output));
         let begun = self.comm.start_pieces(vectors, to, from)?;
         Ok(self.lend(&begun, output, None))
     }
@@ -380,7 +380,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
         let begun = self
             .comm
-            .start_call(ask, (input.to_vec(), output.to_vec()), op)?;
+            .start_call(ask, (copied(input), copied(output)), op)?;
         Ok(self.lend(&begun, output, None))
     }
 
@@ -392,7 +392,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         op: O,
     ) -> Result<ScopedRequest<'scope, &'env mut [T]>> {
         let blocks = blocks_of(self.comm, counts);
-        let vectors = (input.to_vec(), output.to_vec());
+        let vectors = (copied(input), copied(output));
         let begun = self.comm.start_call_v(ask, blocks, vectors, op)?;
         Ok(self.lend(&begun, output, None))
     }

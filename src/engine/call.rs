@@ -354,7 +354,8 @@ impl InCall<'_> {
         self.comm.core.tick()?;
         let mut packet = Packet::empty();
         loop {
-            self.next(from, &mut packet)?;
+            self.next(from, &mut packet)
+                .inspect_err(|_| self.keep(&mut packet))?;
             let source = self.comm.member(&packet);
             if let Some(done) = packet.open(&**self.comm.fabric(), |data| {
                 unwind::operator(|| arrived(data))
@@ -369,14 +370,26 @@ impl InCall<'_> {
     pub(crate) fn expect_value<V: 'static>(&self, from: &From<'_>) -> Result<(Rank, V)> {
         self.comm.core.tick()?;
         let mut packet = Packet::empty();
-        self.next(from, &mut packet)?;
+        self.next(from, &mut packet)
+            .inspect_err(|_| self.keep(&mut packet))?;
         match packet.take_value(&**self.comm.fabric()) {
             Some(value) => {
                 self.comm.core.port.recorder.received(packet.head);
                 Ok((self.comm.member(&packet), value))
             }
-            None => Err(self.strange(&packet)),
+            None => {
+                let strange = self.strange(&packet);
+                self.keep(&mut packet);
+                Err(strange)
+            }
         }
+    }
+
+    /// Keeps what another call has sent until this rank has ended: the destructor of a value may wait or panic, and the
+    /// others do not know yet that this call has failed.
+    #[cold]
+    fn keep(&self, packet: &mut Packet) {
+        self.comm.core.port.discard(packet);
     }
 
     /// Puts the next packet for this call into `place`, or proves that its sender is in another call.

@@ -176,8 +176,8 @@ impl Inbox {
         matches!(offered, Offered::Unwanted)
     }
 
-    /// Empties `place` of a message that was revoked.
-    fn discard(&mut self, place: &mut Packet) {
+    /// Empties `place` of a message that was revoked, or that nobody awaits: it is dropped when the rank has ended.
+    pub(crate) fn discard(&mut self, place: &mut Packet) {
         let dead = mem::replace(place, Packet::empty());
         if dead.is_owned() {
             self.to_drop.push(dead);

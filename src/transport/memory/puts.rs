@@ -5,7 +5,7 @@
 //! which rank was faster, whether the places overlap or not, and operators that do not commute fold in rank order.
 
 use crate::Rank;
-use crate::op::{Element, Operator, fold_right};
+use crate::op::{Element, Operator, append, fold_right};
 use crate::sort;
 use crate::sync::Mutex;
 use crate::unwind;
@@ -60,7 +60,7 @@ impl<T: Element> Puts<T> {
     }
 
     fn add(&mut self, at: usize, elements: &[T], fold: Option<Box<dyn FoldInto<T>>>) {
-        self.data.extend_from_slice(elements);
+        append(&mut self.data, elements);
         let count = elements.len();
         self.puts.push(Put { at, count, fold });
     }
@@ -114,6 +114,8 @@ impl<T: Element> PutInbox<T> {
             .collect();
         sort::by_numbers(&mut due, |it| [it.from]);
         due.iter().for_each(|it| it.puts.write(part));
+        // The operators of the origins may have destructors, and this rank is in the middle of a call.
+        unwind::operator(|| drop(due));
     }
 }
 

@@ -193,6 +193,11 @@ impl Port {
         }
     }
 
+    /// Empties `packet`, whose contents are dropped when the rank has ended.
+    pub(crate) fn discard(&self, packet: &mut Packet) {
+        self.inbox.borrow_mut().discard(packet);
+    }
+
     /// Takes in what has arrived for receives that are posted.
     pub(crate) fn take_in(&self) {
         if self.fabric.is_controlled() {

@@ -16,6 +16,7 @@ use crate::transport::CommShared;
 use crate::transport::communicator::call::Call;
 use crate::transport::deadlock::registry::Awaiting;
 use crate::transport::port::Port;
+use crate::unwind;
 
 /// A collective that its rank has started and that is not over.
 pub(crate) trait StartedCall {
@@ -90,6 +91,15 @@ impl StartedCalls {
     }
 }
 
+/// Drops the data of a call that is over and whose request is gone: its operator may have a destructor, and this may be in
+/// the middle of another call.
+#[inline]
+fn release(call: Rc<dyn StartedCall>) {
+    if Rc::strong_count(&call) == 1 {
+        unwind::operator(|| drop(call));
+    }
+}
+
 impl Port {
     /// Whether this rank has a started call that is not over.
     #[inline]
@@ -112,6 +122,7 @@ impl Port {
             while let Some(call) = self.started.get(place) {
                 call.advance(self);
                 place = self.started.after(place, &*call);
+                release(call);
             }
         }
     }
@@ -121,6 +132,7 @@ impl Port {
         let mut place = 0;
         while let Some(call) = self.started.get(place) {
             place = self.started.after(place, &*call);
+            release(call);
         }
     }
 

@@ -10,6 +10,7 @@
 
 use std::cell::Cell;
 use std::hint::spin_loop;
+use std::io::{self, Write};
 use std::sync::atomic::AtomicUsize;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
@@ -469,7 +470,9 @@ impl Port {
     pub(in crate::transport) fn tell_bound(&self, since: Instant) {
         let waited = since.elapsed();
         let picture = self.fabric.picture(None);
-        eprintln!(
+        // A standard error that is closed must not end the process: there is no way back from this wait.
+        let _ = writeln!(
+            io::stderr(),
             "rankfold: rank {} has waited {waited:.1?} and must go on: another rank uses its memory, perhaps in an \
              operator that does not end\n{picture}",
             self.me
