@@ -75,7 +75,8 @@ const COMING: u8 = 1;
 const DEFERRED: u8 = 2;
 const INSTALLED: u8 = 3;
 
-/// Installs the hook, once for the process.
+/// Installs the hook, once for the process. Called where a world is set up, and not by its ranks: a thread that is in a
+/// panic hook may wait for them, while the thread that installs ours waits for that hook.
 ///
 /// The standard library refuses to replace hooks on a panicking thread, and a destructor or a hook on such a thread may
 /// be the first to enter a rank. A new thread installs the hook then. Nothing waits for that thread, since it may have
@@ -124,9 +125,8 @@ fn chain_hook() {
     }));
 }
 
-/// Marks this thread as a rank of the world that `printed` belongs to, and installs the hook once.
+/// Marks this thread as a rank of the world that `printed` belongs to.
 pub(crate) fn enter(printed: Arc<AtomicBool>) {
-    install_hook();
     ranks(|ranks| {
         if ranks.is_empty() {
             // Drop what an earlier rank on this thread left.

@@ -129,6 +129,62 @@ fn a_world_may_run_first_in_a_panic_hook() {
     worlds_work();
 }
 
+/// A thread that is not panicking, and is about to start a world that returns at once.
+#[cfg(target_os = "linux")]
+struct Other {
+    thread: std::thread::JoinHandle<()>,
+    /// Its folder below `/proc`.
+    folder: std::path::PathBuf,
+}
+
+#[cfg(target_os = "linux")]
+impl Other {
+    fn start() -> Other {
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let own = std::fs::read_link("/proc/thread-self").unwrap();
+            tell.send(std::path::Path::new("/proc").join(own)).unwrap();
+            assert!(World::new(1).run(|comm| comm.barrier()).is_ok());
+        });
+        let folder = told.recv().unwrap();
+        Other { thread, folder }
+    }
+
+    /// Whether it sleeps, as it does where it waits for a hook that runs.
+    fn sleeps(&self) -> bool {
+        let stat = std::fs::read_to_string(self.folder.join("stat")).unwrap();
+        stat.rsplit(") ").next().unwrap().starts_with('S')
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_world_may_run_in_a_panic_hook_for_which_the_first_world_of_another_thread_waits() {
+    if !is_the_case() {
+        return alone(
+            "a_world_may_run_in_a_panic_hook_for_which_the_first_world_of_another_thread_waits",
+        );
+    }
+    static OTHER: std::sync::Mutex<Option<Other>> = std::sync::Mutex::new(None);
+    std::panic::set_hook(Box::new(|info| {
+        if info.to_string().contains("the first") {
+            let other = Other::start();
+            while !other.sleeps() {
+                std::thread::yield_now();
+            }
+            *OTHER.lock().unwrap() = Some(other);
+            assert!(World::new(2).run(|comm| comm.barrier()).is_ok());
+            let seats = World::connect(1);
+            let enter = move || seats.take(0).unwrap().enter().barrier().unwrap();
+            assert!(std::thread::spawn(enter).join().is_ok());
+        }
+    }));
+    panic_once();
+    let other = OTHER.lock().unwrap().take().unwrap();
+    other.thread.join().unwrap();
+    worlds_work();
+}
+
 /// Like [`worlds_work`], where the hook may be lost.
 fn worlds_work_without_lines() {
     assert_eq!(World::new(2).run(|comm| comm.barrier()).unwrap().len(), 2);
