@@ -119,6 +119,7 @@ pub mod cost;
 #[cfg(feature = "draw")]
 pub mod draw;
 mod engine;
+mod environment;
 pub mod error;
 mod execute;
 mod hash;

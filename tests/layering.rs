@@ -15,7 +15,7 @@ mod sources;
 
 /// Lowest first. Modules of one layer never import each other.
 const LAYERS: &[&[&str]] = &[
-    &["hash", "sort", "sync"],
+    &["environment", "hash", "sort", "sync"],
     &[
         "error", "machine", "moves", "mpi", "names", "op", "span", "unwind",
     ],

@@ -78,7 +78,7 @@ fn a_choice_over_channels_names_no_algorithm_that_reads_memory() {
 fn worlds_that_choose_no_transport_have_the_one_that_the_environment_names() {
     match env::var(VARIABLE).ok().as_deref() {
         None => {
-            for name in ["memory", "channels", "chanels"] {
+            for name in ["", "memory", "channels", "chanels"] {
                 assert_again_with(name);
             }
         }
@@ -93,7 +93,10 @@ fn worlds_that_choose_no_transport_have_the_one_that_the_environment_names() {
             over_channels(2).run(|comm| comm.barrier()).unwrap();
         }
         Some(name) => {
-            let named: Transport = name.parse().unwrap();
+            let named: Transport = match name {
+                "" => Transport::default(),
+                name => name.parse().unwrap(),
+            };
             let carried = |world: World| world.run_each(|comm| comm.barrier()).transport;
             assert_eq!(carried(World::new(2)), named);
             let chosen = World::new(2).transport(Transport::Memory);

@@ -1,12 +1,14 @@
 //! Which MPI has started this process, by the environment that its launcher sets.
 
-use std::env;
+use std::ffi::{OsStr, OsString};
+
+use crate::environment;
 
 /// What the environment says of the launcher.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Launched {
     /// The names under which the launcher's own library may be found, in this order.
-    pub(crate) libraries: Vec<String>,
+    pub(crate) libraries: Vec<OsString>,
     /// The number of processes that were started together, if it is known.
     pub(crate) processes: Option<usize>,
 }
@@ -32,16 +34,16 @@ const STANDARD: [&str; 2] = ["libmpi_abi.so.1", "libmpi_abi.so.0"];
 
 /// The launcher of this process; `None` if it was started alone, or if `RANKFOLD_MPI` is `off`.
 pub(crate) fn launched() -> Option<Launched> {
-    launched_by(&|name| env::var(name).ok())
+    launched_by(&environment::value)
 }
 
-fn launched_by(variable: &dyn Fn(&str) -> Option<String>) -> Option<Launched> {
+fn launched_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Launched> {
     let chosen = variable(CHOICE);
-    if chosen.as_deref() == Some("off") {
+    if chosen.as_deref() == Some(OsStr::new("off")) {
         return None;
     }
     let is_set = |names: &[&str]| names.iter().any(|name| variable(name).is_some());
-    let number = |name| variable(name)?.parse().ok();
+    let number = |name| variable(name)?.to_str()?.parse().ok();
     let (own, processes) = if is_set(&["OMPI_COMM_WORLD_SIZE", "PMIX_RANK"]) {
         (
             ["libmpi.so.40", "libmpi.so"],
@@ -54,7 +56,7 @@ fn launched_by(variable: &dyn Fn(&str) -> Option<String>) -> Option<Launched> {
     };
     let libraries = match chosen {
         Some(path) => vec![path],
-        None => own.into_iter().chain(STANDARD).map(String::from).collect(),
+        None => own.into_iter().chain(STANDARD).map(OsString::from).collect(),
     };
     Some(Launched {
         libraries,
@@ -69,10 +71,11 @@ mod tests {
     fn found(environment: &[(&str, &str)]) -> Option<(String, Option<usize>)> {
         let variable = |name: &str| {
             let found = environment.iter().find(|(other, _)| *other == name);
-            found.map(|(_, value)| (*value).to_owned())
+            found.map(|(_, value)| (*value).into())
         };
         let launched = launched_by(&variable)?;
-        Some((launched.libraries[0].clone(), launched.processes))
+        let first = launched.libraries[0].to_string_lossy();
+        Some((first.into_owned(), launched.processes))
     }
 
     #[test]

@@ -11,7 +11,7 @@
 //!   there for as long, which is promised where it is lent.
 #![allow(unsafe_code)]
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{OsStr, c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
 
@@ -121,8 +121,9 @@ impl Library {
         ))
     }
 
-    fn open(name: &str) -> Result<Library, String> {
+    fn open(name: &OsStr) -> Result<Library, String> {
         let library = Loaded::open(name)?;
+        let name = name.to_string_lossy();
         // SAFETY: a library that was named as one of MPI, with all functions that are asked for.
         let functions = unsafe { Functions::of(library) };
         let functions = functions.map_err(|why| format!("{name} is no MPI library: {why}"))?;

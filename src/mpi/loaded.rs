@@ -6,8 +6,9 @@
 //! is, its user has to know.
 #![allow(unsafe_code)]
 
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, OsStr, c_char, c_int, c_void};
 use std::mem;
+use std::os::unix::ffi::OsStrExt;
 
 use super::abi::{self, Abi};
 
@@ -26,8 +27,8 @@ pub(super) struct Loaded(*mut c_void);
 
 impl Loaded {
     /// Loads the library with this name or path. The initializers of the library run.
-    pub(super) fn open(name: &str) -> Result<Loaded, String> {
-        let path = CString::new(name).map_err(|_| format!("{name:?} is no path"))?;
+    pub(super) fn open(name: &OsStr) -> Result<Loaded, String> {
+        let path = CString::new(name.as_bytes()).map_err(|_| format!("{name:?} is no path"))?;
         // SAFETY: a string that ends with a zero.
         let library = unsafe { dlopen(path.as_ptr(), NOW_AND_GLOBAL) };
         match library.is_null() {

@@ -1,9 +1,9 @@
 //! The transport of a world: its own, or the one that the environment names.
 
-use std::env;
 use std::sync::OnceLock;
 
 use super::World;
+use crate::environment;
 use crate::names::Transport;
 
 /// The environment variable with the transport of worlds that do not choose one.
@@ -24,7 +24,7 @@ fn from_environment() -> Result<Transport, String> {
 }
 
 fn read() -> Result<Transport, String> {
-    let Some(name) = env::var_os(VARIABLE) else {
+    let Some(name) = environment::value(VARIABLE) else {
         return Ok(Transport::default());
     };
     let named = name.to_string_lossy().parse::<Transport>();

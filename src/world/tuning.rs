@@ -1,12 +1,12 @@
 //! The tuning table of a world: its own, or the one that the environment names. A table of another machine is refused.
 
-use std::env;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use super::World;
 use crate::collective::{Fingerprint, TuningTable};
+use crate::environment;
 use crate::machine::{Cpus, Machine};
 use crate::unwind;
 
@@ -49,7 +49,7 @@ fn checked(table: &Arc<TuningTable>, world: &World) -> Result<Arc<TuningTable>, 
 /// The table that the environment named when it was first read.
 fn from_environment() -> Option<&'static Result<Arc<TuningTable>, String>> {
     static READ: OnceLock<Option<Result<Arc<TuningTable>, String>>> = OnceLock::new();
-    let read = || env::var_os(VARIABLE).map(|path| read(Path::new(&path)).map(Arc::new));
+    let read = || environment::value(VARIABLE).map(|path| read(Path::new(&path)).map(Arc::new));
     READ.get_or_init(read).as_ref()
 }
 

@@ -1,6 +1,5 @@
 //! Why a run failed, by what its ranks left behind: the first culprit, or what no rank is to blame for.
 
-use std::env;
 use std::fmt;
 use std::io;
 use std::sync::Arc;
@@ -10,6 +9,7 @@ use super::findings::{Findings, Grounds};
 use super::left::{Lost, all_lost, all_unfinished};
 use super::outcome::{End, Ends};
 use crate::Rank;
+use crate::environment;
 use crate::error::{Cause, Deadlock, Mismatch};
 use crate::sort;
 use crate::transport::Unfinished;
@@ -60,7 +60,7 @@ impl Findings {
     /// Judges the run, and prints what is asked for, and the seed, if it failed.
     pub(super) fn conclude(self, outcomes: &dyn Ends) -> Result<(), Verdict> {
         let (seed, Grounds { recent, .. }) = (self.seed, &self.grounds);
-        if !outcomes.are_whole() && recent.is_kept() && env::var_os("RANKFOLD_RECENT").is_some() {
+        if !outcomes.are_whole() && recent.is_kept() && environment::is_on("RANKFOLD_RECENT") {
             eprintln!("rankfold: {recent}");
         }
         let result = self.judge(outcomes);

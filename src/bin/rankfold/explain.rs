@@ -140,7 +140,8 @@ fn call_of(arguments: &Arguments, bytes: usize, machine: &Machine) -> Result<Cal
 
 /// Returns the requested table, if it is of this machine.
 fn table(arguments: &Arguments, machine: &Machine) -> Result<Option<TuningTable>, Stop> {
-    let named = env::var_os(TUNING).map(PathBuf::from);
+    let named = env::var_os(TUNING).filter(|path| !path.is_empty());
+    let named = named.map(PathBuf::from);
     match (&arguments.tuning, named) {
         (Some(path), _) => read(path, arguments, machine).map(Some),
         (None, Some(path)) => match read(&path, arguments, machine) {

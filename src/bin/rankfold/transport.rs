@@ -25,7 +25,8 @@ pub fn transports(given: &[Transport]) -> Result<Vec<Transport>, Stop> {
 
 /// Returns the transport of a world that does not choose one.
 pub fn default() -> Result<Transport, Stop> {
-    let Some(name) = env::var_os(VARIABLE) else {
+    let set = env::var_os(VARIABLE).filter(|name| !name.is_empty());
+    let Some(name) = set else {
         return Ok(Transport::default());
     };
     let named = name.to_string_lossy().parse::<Transport>();

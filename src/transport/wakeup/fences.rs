@@ -55,7 +55,6 @@ pub(in crate::transport) fn heavy() {
 /// For systems that can make all CPUs execute a barrier.
 #[cfg(all(target_os = "linux", target_arch = "x86_64", not(all(test, loom))))]
 mod split {
-    use std::env;
     use std::sync::Once;
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread::sleep;
@@ -63,6 +62,8 @@ mod split {
 
     use crossbeam_utils::CachePadded;
     use rustix::thread::{MembarrierCommand, membarrier};
+
+    use crate::environment;
 
     /// If this variable is set, and not to 0, both halves are real fences.
     const STRICT: &str = "RANKFOLD_STRICT_FENCES";
@@ -75,7 +76,7 @@ mod split {
     /// call.
     pub(in crate::transport) fn prepare() {
         DECIDED.call_once(|| {
-            let strict = env::var_os(STRICT).is_some_and(|value| value != "0");
+            let strict = environment::is_on(STRICT);
             // Both commands are tried: a filter may refuse one and not the other.
             let register = || membarrier(MembarrierCommand::RegisterPrivateExpedited);
             let barrier = || membarrier(MembarrierCommand::PrivateExpedited);
