@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use rankfold::machine::{Cpus, Machine, MachineSource, Object, ObjectKind};
+use rankfold::machine::{Bind, Cpus, Machine, MachineSource, Object, ObjectKind};
 
 mod machines;
 
@@ -365,6 +365,31 @@ fn kinds_of_cores_of_x86_and_nodes_without_cpus_are_read_from_files_too() {
     );
     assert_eq!(machine.tree.cpus, [0, 1, 2, 3, 4, 5]);
     assert_eq!(machine.usable_tree().unwrap().cpus, [1, 4]);
+}
+
+#[test]
+fn cores_of_cpus_that_are_not_listed_are_read_too() {
+    let root = fresh("unlisted");
+    put(&root, "sys/devices/system/cpu/online", "0-3");
+    for (cpu, core) in [(8, "8-9"), (9, "8-9"), (10, "10-11"), (11, "10-11")] {
+        let folder = format!("sys/devices/system/cpu/cpu{cpu}");
+        put(&root, &format!("{folder}/topology/core_cpus_list"), core);
+        put(&root, &format!("{folder}/cpu_capacity"), 100 * cpu);
+    }
+    for cpu in 0..4 {
+        let folder = format!("sys/devices/system/cpu/cpu{cpu}");
+        put(&root, &format!("{folder}/cpu_capacity"), 800);
+    }
+    let usable = Cpus {
+        mask: vec![8, 9, 10, 11],
+        quota: None,
+    };
+    let machine = Machine::from_files(&root, usable).unwrap();
+    holds_together(&machine.tree);
+    assert_eq!(machine.distinct_cores(&[8, 9, 10, 11]), 2);
+    assert_eq!(machine.kinds.len(), 4, "{:?}", machine.kinds);
+    let pinned = machine.place(2, &Bind::Core, true).unwrap().cpu;
+    assert_eq!(pinned, [Some(8), Some(10)]);
 }
 
 #[test]

@@ -38,11 +38,7 @@ impl Machine {
     /// assert_eq!(Machine::from_files(Path::new("/nothing/here"), Cpus::here()), None);
     /// ```
     pub fn from_files(root: &Path, usable: Cpus) -> Option<Machine> {
-        let mut parts = parts(root)?;
-        // A container may hide the files of CPUs that the process may use.
-        let known: BTreeSet<usize> = parts.cpus.iter().copied().collect();
-        let hidden = usable.mask.iter().filter(|cpu| !known.contains(cpu));
-        parts.cpus.extend(hidden);
+        let parts = parts(root, &usable.mask)?;
         Some(parts.machine(usable, MachineSource::Files))
     }
 }
@@ -50,11 +46,12 @@ impl Machine {
 /// The maximum number of CPUs: a longer list comes from a broken file.
 const MOST_CPUS: usize = 1 << 16;
 
-fn parts(root: &Path) -> Option<MachineParts> {
+fn parts(root: &Path, usable: &[usize]) -> Option<MachineParts> {
     let cpus = root.join("sys/devices/system/cpu");
     let online = list(&cpus.join("online")).filter(|online| !online.is_empty())?;
-    let mut parts = MachineParts::of(online.clone());
-    for cpu in online {
+    let all = with_unlisted(online, usable);
+    let mut parts = MachineParts::of(all.clone());
+    for cpu in all {
         let folder = cpus.join(format!("cpu{cpu}"));
         topology(&folder.join("topology"), &mut parts);
         caches(&folder.join("cache"), &mut parts);
@@ -62,6 +59,14 @@ fn parts(root: &Path) -> Option<MachineParts> {
     parts.nodes = nodes(root);
     parts.kinds = kinds(root, &parts.cpus);
     Some(parts)
+}
+
+/// These CPUs, and those that the process may use beside them: a container may list its own made-up numbers, and hide the
+/// files of CPUs or not.
+fn with_unlisted(mut listed: Vec<usize>, usable: &[usize]) -> Vec<usize> {
+    let known: BTreeSet<usize> = listed.iter().copied().collect();
+    listed.extend(usable.iter().filter(|cpu| !known.contains(cpu)));
+    listed
 }
 
 /// Adds memory and kinds of cores to parts from another source.
@@ -198,10 +203,10 @@ fn kinds(root: &Path, cpus: &[usize]) -> Vec<Vec<usize>> {
     let folder = |cpu: usize| -> PathBuf { root.join(format!("sys/devices/system/cpu/cpu{cpu}")) };
     let mut by_capacity: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for &cpu in cpus {
-        let Some(capacity) = number(&folder(cpu).join("cpu_capacity")) else {
-            return Vec::new();
-        };
-        by_capacity.entry(capacity).or_default().push(cpu);
+        // A container may hide it.
+        if let Some(capacity) = number(&folder(cpu).join("cpu_capacity")) {
+            by_capacity.entry(capacity).or_default().push(cpu);
+        }
     }
     match by_capacity.len() {
         1 => Vec::new(),
@@ -230,11 +235,8 @@ impl Machine {
     pub(crate) fn with_usable(usable: Cpus) -> Machine {
         #[cfg(rankfold_hwloc)]
         if let Some(mut parts) = super::hwloc::parts() {
+            parts.cpus = with_unlisted(parts.cpus, &usable.mask);
             complete(&mut parts, Path::new("/"));
-            let known: BTreeSet<usize> = parts.cpus.iter().copied().collect();
-            parts
-                .cpus
-                .extend(usable.mask.iter().filter(|cpu| !known.contains(cpu)));
             return parts.machine(usable, MachineSource::Hwloc);
         }
         let files = Machine::from_files(Path::new("/"), usable.clone());
