@@ -393,6 +393,26 @@ fn cores_of_cpus_that_are_not_listed_are_read_too() {
 }
 
 #[test]
+fn cores_of_low_power_and_cores_of_no_known_kind_are_taken_last() {
+    let root = fresh("low-power");
+    put(&root, "sys/devices/system/cpu/online", "0-5");
+    put(&root, "sys/devices/cpu_core/cpus", "4-5");
+    put(&root, "sys/devices/cpu_atom/cpus", "2-3");
+    let six = || Cpus {
+        mask: (0..6).collect(),
+        quota: None,
+    };
+    let four = |machine: &Machine| machine.place(4, &Bind::Core, true).unwrap().cpu;
+    let fast = [Some(2), Some(3), Some(4), Some(5)];
+    let unknown = Machine::from_files(&root, six()).unwrap();
+    assert_eq!(four(&unknown), fast);
+    put(&root, "sys/devices/cpu_lowpower/cpus", "0-1");
+    let machine = Machine::from_files(&root, six()).unwrap();
+    assert_eq!(machine.kinds, [vec![0, 1], vec![2, 3], vec![4, 5]]);
+    assert_eq!(four(&machine), fast);
+}
+
+#[test]
 fn broken_files_leave_out_what_they_say_and_never_more() {
     let root = fresh("broken");
     put(&root, "sys/devices/system/cpu/online", "0-3");

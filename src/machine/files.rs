@@ -5,7 +5,7 @@
 //!     cpuN/topology/{package,die,cluster,core}_cpus_list       shared parts, as lists of CPUs
 //!     cpuN/cache/indexI/{level,type,size,shared_cpu_list}
 //!     cpuN/cpu_capacity                                        kinds of cores; on x86 the lists of
-//! /sys/devices/{cpu_core,cpu_atom}/cpus                        its performance monitor
+//! /sys/devices/{cpu_core,cpu_atom,cpu_lowpower}/cpus           its performance monitors
 //! /sys/devices/system/node/nodeN/{cpulist,meminfo,distance}
 //! ```
 //!
@@ -193,12 +193,16 @@ fn side_cache(folder: &Path) -> Option<u64> {
         .ok()
 }
 
+/// The performance monitors of x86's kinds of cores, slow ones first.
+const MONITORS: [&str; 3] = ["cpu_lowpower", "cpu_atom", "cpu_core"];
+
 /// The CPUs by kind of core, if there are several kinds.
 fn kinds(root: &Path, cpus: &[usize]) -> Vec<Vec<usize>> {
-    let by_monitor = ["cpu_atom", "cpu_core"]
-        .map(|name| list(&root.join("sys/devices").join(name).join("cpus")));
-    if let [Some(small), Some(large)] = by_monitor {
-        return vec![small, large];
+    let of_monitor = |name| list(&root.join("sys/devices").join(name).join("cpus"));
+    let by_monitor = MONITORS.into_iter().filter_map(of_monitor);
+    let by_monitor: Vec<Vec<usize>> = by_monitor.filter(|cpus| !cpus.is_empty()).collect();
+    if by_monitor.len() > 1 {
+        return by_monitor;
     }
     let folder = |cpu: usize| -> PathBuf { root.join(format!("sys/devices/system/cpu/cpu{cpu}")) };
     let mut by_capacity: BTreeMap<usize, Vec<usize>> = BTreeMap::new();

@@ -5,8 +5,12 @@ use std::collections::BTreeMap;
 use super::tree::{Machine, Object, ObjectKind};
 use crate::sort;
 
-/// The slowness of each CPU: 0 for the fastest kind, and for all CPUs if the kinds are unknown.
-pub(super) struct Slowness(BTreeMap<usize, usize>);
+/// The slowness of each CPU: 0 for the fastest kind, and for all CPUs if the kinds are unknown. A CPU of no known kind is
+/// slower than all others.
+pub(super) struct Slowness {
+    of_cpu: BTreeMap<usize, usize>,
+    unknown: usize,
+}
 
 impl Slowness {
     pub(super) fn of(machine: &Machine) -> Slowness {
@@ -14,11 +18,14 @@ impl Slowness {
         for (slow, cpus) in machine.kinds.iter().rev().enumerate() {
             cpus.iter().for_each(|&cpu| _ = of_cpu.insert(cpu, slow));
         }
-        Slowness(of_cpu)
+        Slowness {
+            of_cpu,
+            unknown: machine.kinds.len(),
+        }
     }
 
     fn of_cpu(&self, cpu: usize) -> usize {
-        self.0.get(&cpu).copied().unwrap_or(0)
+        self.of_cpu.get(&cpu).copied().unwrap_or(self.unknown)
     }
 
     /// The indices of these CPUs, fast ones first, otherwise in the given order.
