@@ -262,10 +262,12 @@ fn live(starts: Vec<Start>, program: &mut dyn Program) -> Result<Vec<Joined>, Re
         let spawned: Vec<_> = ranks
             .map(|(start, body)| spawn(scope, start, body))
             .collect();
-        let ends = spawned
+        // All are joined, even if one could not start: the scope panics if a thread that was not joined has panicked.
+        let ends: Vec<_> = spawned
             .into_iter()
-            .map(|rank| Ok(rank?.join().map_err(unwind::discard)));
-        ends.collect()
+            .map(|rank| Ok(rank?.join().map_err(unwind::discard)))
+            .collect();
+        ends.into_iter().collect()
     })
 }
 
