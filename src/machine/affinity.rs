@@ -110,14 +110,16 @@ pub(crate) fn is_pinned_to(cpu: usize) -> bool {
 impl PinnedCaller {
     /// As [`pin`].
     pub(crate) fn new(cpu: usize, cpus: &Cpus) -> Result<PinnedCaller, PinError> {
-        let before = Mask::here().ok_or(PinError::Unsupported)?;
-        if let Err(refused) = pin(cpu, cpus) {
-            before.restore();
-            return Err(refused);
-        }
-        // A thread that ends may have lost them already.
-        let opened = PINS.try_with(|pins| pins.borrow_mut().open(before, cpu));
-        let number = opened.map_err(|_| PinError::Unsupported)?;
+        let opened = PINS.try_with(|pins| {
+            let before = Mask::here().ok_or(PinError::Unsupported)?;
+            if let Err(refused) = pin(cpu, cpus) {
+                before.restore();
+                return Err(refused);
+            }
+            Ok(pins.borrow_mut().open(before, cpu))
+        });
+        // A thread that ends may have lost them already; it is not pinned then, as nothing would restore its mask.
+        let number = opened.unwrap_or(Err(PinError::Unsupported))?;
         Ok(PinnedCaller {
             number,
             _here: PhantomData,
@@ -221,6 +223,39 @@ impl Error for PinError {}
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// At the end of a thread, after [`PINS`] if it was there first: tells what the thread may run on before and after a
+    /// try to pin it.
+    #[cfg(target_os = "linux")]
+    struct PinsAtEnd(std::sync::mpsc::Sender<(Vec<usize>, Vec<usize>)>);
+
+    #[cfg(target_os = "linux")]
+    impl Drop for PinsAtEnd {
+        fn drop(&mut self) {
+            let cpus = Cpus::here();
+            if PINS.try_with(|_| ()).is_err() && PinnedCaller::new(cpus.mask[0], &cpus).is_err() {
+                let _ = self.0.send((cpus.mask, mask()));
+            }
+        }
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_thread_that_has_lost_its_pins_is_not_pinned() {
+        thread_local! {
+            static AT_END: RefCell<Option<PinsAtEnd>> = const { RefCell::new(None) };
+        }
+        let (tell, told) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            AT_END.set(Some(PinsAtEnd(tell)));
+            PINS.with(|_| ());
+        });
+        thread.join().unwrap();
+        // Nothing is told where the thread ended in another order.
+        if let Ok((before, after)) = told.recv() {
+            assert_eq!(after, before);
+        }
+    }
 
     #[test]
     fn a_pin_that_did_not_hold_is_told_from_one_that_did() {
