@@ -102,15 +102,21 @@ impl Seats {
     /// assert!(seats.take(0).is_err());
     /// ```
     pub fn take(&self, rank: Rank) -> Result<Seat> {
-        if let Some(why) = &self.refused {
-            return Err(Error::usage(why.clone()));
-        }
+        self.check()?;
         let seat = self.seats.get(rank);
         let seat =
             seat.ok_or_else(|| Error::usage(format!("seat {rank} is not one of {}", self.size())))?;
         seat.lock()
             .take()
             .ok_or_else(|| Error::usage(format!("seat {rank} is taken")))
+    }
+
+    /// Checks that the world can start.
+    fn check(&self) -> Result<()> {
+        match &self.refused {
+            Some(why) => Err(Error::usage(why.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Ends the rank of this thread: with an error, or as one that returned. The other ranks learn of it, and further
@@ -148,8 +154,10 @@ impl Seats {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is not one outcome for each rank, or if a rank has not ended.
+    /// [`Usage`](crate::ErrorKind::Usage) if there is not one outcome for each rank, if a rank has not ended, or if the world
+    /// cannot start; it then gives the reason.
     pub fn report<R, E: fmt::Display>(&self, outcomes: Vec<Outcome<R, E>>) -> Result<Report<R, E>> {
+        self.check()?;
         let made = self.made.as_ref().filter(|_| outcomes.len() == self.size());
         let made = made.ok_or_else(|| Error::usage("a report takes one outcome for each rank"))?;
         let Made {
