@@ -4,6 +4,7 @@ use crate::machine::Cpus;
 
 /// What one process brings: its machine, the number of its ranks, the CPUs that it may use.
 #[cfg(feature = "mpi")]
+#[derive(PartialEq)]
 pub(super) struct OnNode {
     pub machine: u64,
     pub ranks: usize,
@@ -81,6 +82,10 @@ impl Share {
     #[cfg(feature = "mpi")]
     pub(super) fn among(self, processes: &[OnNode]) -> Share {
         let is_one = |(process, one): (usize, &OnNode)| {
+            // What brings the same has the same room.
+            if processes[..process].iter().any(|before| before == one) {
+                return true;
+            }
             let (mask, quota) = (one.cpus.clone(), None);
             let share = Share::of(processes, process, Cpus { mask, quota });
             one.ranks > 1 && share.room.unwrap_or(share.cpus.mask.len()) <= 1
