@@ -1,18 +1,23 @@
 //! The identity of a machine: the name of its processor, and its parts.
 
 use std::fs;
+use std::sync::OnceLock;
 
 use super::show::Bytes;
 use super::tree::{Machine, ObjectKind};
 
-/// The system's description of the first processor.
-pub(crate) fn processor() -> Processor {
-    let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    Processor {
-        model: field(&info, "model name").unwrap_or("unknown").to_owned(),
-        #[cfg(feature = "measure")]
-        is_virtual: field(&info, "flags").is_some_and(|flags| flags.contains("hypervisor")),
-    }
+/// The system's description of the first processor. It is read once: Linux writes it for every CPU, which takes
+/// milliseconds where there are many.
+pub(crate) fn processor() -> &'static Processor {
+    static READ: OnceLock<Processor> = OnceLock::new();
+    READ.get_or_init(|| {
+        let info = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        Processor {
+            model: field(&info, "model name").unwrap_or("unknown").to_owned(),
+            #[cfg(feature = "measure")]
+            is_virtual: field(&info, "flags").is_some_and(|flags| flags.contains("hypervisor")),
+        }
+    })
 }
 
 /// A processor's description of itself.

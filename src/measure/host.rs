@@ -31,7 +31,7 @@ impl Host {
         let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
         let mut host = Host {
-            model: processor.model,
+            model: processor.model.clone(),
             parts: machine.parts(),
             usable: machine.usable.usable(),
             may_use: machine.usable.to_string(),

@@ -4,10 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
+
 use super::World;
 use crate::collective::{Fingerprint, TuningTable};
 use crate::environment;
-use crate::machine::{Cpus, Machine};
+use crate::machine::{Bind, Cpus, Machine};
 use crate::unwind;
 
 /// The environment variable with the path of a table for worlds that have none of their own.
@@ -36,14 +38,29 @@ fn checked(table: &Arc<TuningTable>, world: &World) -> Result<Arc<TuningTable>, 
     let Some(of) = table.fingerprint() else {
         return Ok(table.clone());
     };
-    let here = match &world.machine {
-        Some(machine) => Fingerprint::of(machine, &world.bind),
-        None => Fingerprint::of(&Machine::remembered(Cpus::here()), &world.bind),
-    };
-    match of.check_against(&here) {
-        Ok(()) => Ok(table.clone()),
-        Err(foreign) => Err(foreign.to_string()),
+    match &world.machine {
+        Some(machine) => check(of, machine, &world.bind),
+        None => check_here(of, Cpus::here_recently(), &world.bind),
+    }?;
+    Ok(table.clone())
+}
+
+fn check(of: &Fingerprint, machine: &Machine, bind: &Bind) -> Result<(), String> {
+    let here = Fingerprint::of(machine, bind);
+    of.check_against(&here).map_err(|foreign| foreign.to_string())
+}
+
+/// The same for these CPUs of this machine. What was found to fit last is remembered, for short-lived worlds.
+fn check_here(of: &Fingerprint, cpus: Cpus, bind: &Bind) -> Result<(), String> {
+    static FITS: Mutex<Option<(Fingerprint, Cpus, Bind)>> = Mutex::new(None);
+    let asked = (of.clone(), cpus, bind.clone());
+    // Without a mask the system is asked each time how many CPUs there are.
+    let is_known = !asked.1.mask.is_empty() && FITS.lock().as_ref() == Some(&asked);
+    if !is_known {
+        check(of, &Machine::remembered(asked.1.clone()), bind)?;
+        *FITS.lock() = Some(asked);
     }
+    Ok(())
 }
 
 /// The table that the environment named when it was first read.
@@ -57,4 +74,33 @@ fn read(path: &Path) -> Result<TuningTable, String> {
     let name = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("cannot read {name}: {error}"))?;
     TuningTable::read(&text).map_err(|error| format!("{name}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_that_fits_is_refused_as_soon_as_anything_differs() {
+        let cpus = || Cpus {
+            mask: vec![0, 1],
+            quota: None,
+        };
+        let of = Fingerprint::of(&Machine::remembered(cpus()), &Bind::Auto);
+        let other = Fingerprint {
+            model: "another one".into(),
+            ..of.clone()
+        };
+        let narrow = Cpus {
+            mask: vec![0],
+            ..cpus()
+        };
+        for _ in 0..2 {
+            assert_eq!(check_here(&of, cpus(), &Bind::Auto), Ok(()));
+            assert_eq!(check_here(&of, cpus(), &Bind::Auto), Ok(()));
+            assert!(check_here(&other, cpus(), &Bind::Auto).is_err());
+            assert!(check_here(&of, narrow.clone(), &Bind::Auto).is_err());
+            assert!(check_here(&of, cpus(), &Bind::Scatter).is_err());
+        }
+    }
 }

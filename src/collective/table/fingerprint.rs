@@ -53,7 +53,7 @@ impl Fingerprint {
     pub fn of(machine: &Machine, bind: &Bind) -> Fingerprint {
         Fingerprint {
             version: env!("CARGO_PKG_VERSION").to_owned(),
-            model: processor().model,
+            model: processor().model.clone(),
             parts: machine.parts(),
             cpus: machine.usable.to_string(),
             room: machine.room(),
