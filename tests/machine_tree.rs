@@ -349,11 +349,8 @@ fn kinds_of_cores_of_x86_and_nodes_without_cpus_are_read_from_files_too() {
     put(&root, "sys/devices/system/node/online", "0,2");
     put(&root, "sys/devices/system/node/node0/cpulist", "0-5");
     put(&root, "sys/devices/system/node/node2/cpulist", "");
-    let usable = Cpus {
-        mask: vec![1, 4],
-        quota: None,
-    };
-    let machine = Machine::from_files(&root, usable).unwrap();
+    let (mask, quota) = (vec![1, 4], None);
+    let machine = Machine::from_files(&root, Cpus { mask, quota }).unwrap();
     assert_eq!(machine.kinds, [vec![4, 5], vec![0, 1, 2, 3]]);
     assert_eq!(
         machine
@@ -371,20 +368,13 @@ fn kinds_of_cores_of_x86_and_nodes_without_cpus_are_read_from_files_too() {
 fn cores_of_cpus_that_are_not_listed_are_read_too() {
     let root = fresh("unlisted");
     put(&root, "sys/devices/system/cpu/online", "0-3");
-    for (cpu, core) in [(8, "8-9"), (9, "8-9"), (10, "10-11"), (11, "10-11")] {
+    let mask = vec![8, 9, 10, 11];
+    for (cpu, core) in mask.iter().zip(["8-9", "8-9", "10-11", "10-11"]) {
         let folder = format!("sys/devices/system/cpu/cpu{cpu}");
         put(&root, &format!("{folder}/topology/core_cpus_list"), core);
         put(&root, &format!("{folder}/cpu_capacity"), 100 * cpu);
     }
-    for cpu in 0..4 {
-        let folder = format!("sys/devices/system/cpu/cpu{cpu}");
-        put(&root, &format!("{folder}/cpu_capacity"), 800);
-    }
-    let usable = Cpus {
-        mask: vec![8, 9, 10, 11],
-        quota: None,
-    };
-    let machine = Machine::from_files(&root, usable).unwrap();
+    let machine = Machine::from_files(&root, Cpus { mask, quota: None }).unwrap();
     holds_together(&machine.tree);
     assert_eq!(machine.distinct_cores(&[8, 9, 10, 11]), 2);
     assert_eq!(machine.kinds.len(), 4, "{:?}", machine.kinds);
@@ -398,16 +388,15 @@ fn cores_of_low_power_and_cores_of_no_known_kind_are_taken_last() {
     put(&root, "sys/devices/system/cpu/online", "0-5");
     put(&root, "sys/devices/cpu_core/cpus", "4-5");
     put(&root, "sys/devices/cpu_atom/cpus", "2-3");
-    let six = || Cpus {
-        mask: (0..6).collect(),
-        quota: None,
+    let here = || {
+        let (mask, quota) = ((0..6).collect(), None);
+        Machine::from_files(&root, Cpus { mask, quota }).unwrap()
     };
     let four = |machine: &Machine| machine.place(4, &Bind::Core, true).unwrap().cpu;
     let fast = [Some(2), Some(3), Some(4), Some(5)];
-    let unknown = Machine::from_files(&root, six()).unwrap();
-    assert_eq!(four(&unknown), fast);
+    assert_eq!(four(&here()), fast);
     put(&root, "sys/devices/cpu_lowpower/cpus", "0-1");
-    let machine = Machine::from_files(&root, six()).unwrap();
+    let machine = here();
     assert_eq!(machine.kinds, [vec![0, 1], vec![2, 3], vec![4, 5]]);
     assert_eq!(four(&machine), fast);
 }
@@ -433,11 +422,8 @@ fn broken_files_leave_out_what_they_say_and_never_more() {
         "2-3",
     );
     put(&root, "sys/devices/system/node/online", "x");
-    let usable = Cpus {
-        mask: vec![2, 9],
-        quota: None,
-    };
-    let machine = Machine::from_files(&root, usable).unwrap();
+    let (mask, quota) = (vec![2, 9], None);
+    let machine = Machine::from_files(&root, Cpus { mask, quota }).unwrap();
     holds_together(&machine.tree);
     assert_eq!(machine.tree.all(ObjectKind::Core).len(), 1);
     assert_eq!(

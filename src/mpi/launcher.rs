@@ -56,7 +56,11 @@ fn launched_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Launched> 
     };
     let libraries = match chosen {
         Some(path) => vec![path],
-        None => own.into_iter().chain(STANDARD).map(OsString::from).collect(),
+        None => own
+            .into_iter()
+            .chain(STANDARD)
+            .map(OsString::from)
+            .collect(),
     };
     Some(Launched {
         libraries,

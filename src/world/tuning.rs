@@ -47,7 +47,8 @@ fn checked(table: &Arc<TuningTable>, world: &World) -> Result<Arc<TuningTable>, 
 
 fn check(of: &Fingerprint, machine: &Machine, bind: &Bind) -> Result<(), String> {
     let here = Fingerprint::of(machine, bind);
-    of.check_against(&here).map_err(|foreign| foreign.to_string())
+    of.check_against(&here)
+        .map_err(|foreign| foreign.to_string())
 }
 
 /// The same for these CPUs of this machine. What was found to fit last is remembered, for short-lived worlds.
