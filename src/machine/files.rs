@@ -18,7 +18,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::Cpus;
 use super::ranges::parse;
@@ -249,17 +249,20 @@ impl Machine {
 
     /// The same machine with the tree as first read by this process, for short-lived worlds. Memory added since may be
     /// missing; added CPUs are found.
-    pub(crate) fn remembered(usable: Cpus) -> Machine {
-        static FIRST: OnceLock<Machine> = OnceLock::new();
-        let first = FIRST.get_or_init(|| Machine::with_usable(usable.clone()));
+    pub(crate) fn remembered(usable: Cpus) -> Arc<Machine> {
+        static FIRST: OnceLock<Arc<Machine>> = OnceLock::new();
+        let first = FIRST.get_or_init(|| Arc::new(Machine::with_usable(usable.clone())));
+        if first.usable == usable {
+            return first.clone();
+        }
         let known = |cpu: &usize| first.tree.cpus.contains(cpu);
-        if usable.mask.iter().all(known) {
+        Arc::new(if usable.mask.iter().all(known) {
             Machine {
                 usable,
-                ..first.clone()
+                ..(**first).clone()
             }
         } else {
             Machine::with_usable(usable)
-        }
+        })
     }
 }

@@ -260,16 +260,14 @@ impl Machine {
 
     /// The number of distinct cores of these CPUs. A CPU outside the tree counts as a core of its own.
     pub fn distinct_cores(&self, cpus: &[usize]) -> usize {
-        let cores = self.tree.all(ObjectKind::Core);
-        let core = |cpu: &usize| cores.iter().position(|core| core.cpus.contains(cpu));
-        let found = cpus.iter().map(|cpu| match core(cpu) {
-            Some(core) => (0, core),
-            None => (1, *cpu),
-        });
-        let mut found: Vec<(usize, usize)> = found.collect();
-        sort::by_numbers(&mut found, |&(kind, number)| [kind, number]);
-        found.dedup();
-        found.len()
+        let mut left: BTreeSet<usize> = cpus.iter().copied().collect();
+        let mut cores = 0;
+        for core in self.tree.all(ObjectKind::Core) {
+            let before = left.len();
+            core.cpus.iter().for_each(|cpu| _ = left.remove(cpu));
+            cores += usize::from(left.len() < before);
+        }
+        cores + left.len()
     }
 }
 

@@ -1,6 +1,7 @@
-//! The CPUs on which the ranks of a world run. The last answer is remembered: a program that starts one world after the
-//! other starts the same one, and reading a machine's tree for it takes longer than starting a thread.
+//! The CPUs on which the ranks of a world run. The last answers are remembered: a program that starts one world after the
+//! other starts the same few, and reading a machine's tree for one takes longer than starting a thread.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
@@ -33,8 +34,27 @@ struct Asked {
     cpus: Cpus,
 }
 
-/// The last question, and its answer.
-static LAST: Mutex<Option<(Asked, Arc<Placed>)>> = Mutex::new(None);
+/// The number of questions that are remembered.
+const REMEMBERED: usize = 4;
+
+static LAST: Mutex<Answers<Asked, Arc<Placed>>> = Mutex::new(Answers(VecDeque::new()));
+
+/// The last different questions and their answers, the oldest first.
+struct Answers<Q, A>(VecDeque<(Q, A)>);
+
+impl<Q: PartialEq, A: Clone> Answers<Q, A> {
+    fn of(&self, asked: &Q) -> Option<A> {
+        let found = self.0.iter().find(|(other, _)| other == asked);
+        found.map(|(_, answer)| answer.clone())
+    }
+
+    /// Returns what is forgotten instead.
+    fn keep(&mut self, asked: Q, answer: A) -> Option<(Q, A)> {
+        self.0.push_back((asked, answer));
+        let is_full = self.0.len() > REMEMBERED;
+        is_full.then(|| self.0.pop_front()).flatten()
+    }
+}
 
 impl Placed {
     /// Places the ranks of a world. With `caller`, the thread that calls a run is one of them; `alone` states that no
@@ -58,14 +78,13 @@ impl Placed {
             alone,
             cpus: share.cpus.clone(),
         };
-        if let Some((last, placed)) = &*LAST.lock()
-            && *last == asked
-        {
-            return Ok(placed.clone());
+        let known = LAST.lock().of(&asked);
+        if let Some(placed) = known {
+            return Ok(placed);
         }
         let placed = placed()?;
-        let before = LAST.lock().replace((asked, placed.clone()));
-        drop(before);
+        let forgotten = LAST.lock().keep(asked, placed.clone());
+        drop(forgotten);
         Ok(placed)
     }
 
@@ -77,7 +96,7 @@ impl Placed {
             whole: cores_of(&machine, &machine.usable.mask),
             placement,
             near: Arc::new(near),
-            cpus: Arc::new(machine.usable),
+            cpus: Arc::new(machine.usable.clone()),
         })
     }
 }
@@ -115,9 +134,9 @@ fn place(
 }
 
 /// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
-fn machine_for(ranks: usize, cpus: Cpus) -> Machine {
+fn machine_for(ranks: usize, cpus: Cpus) -> Arc<Machine> {
     if ranks > cpus.mask.len() {
-        Machine::flat(cpus)
+        Arc::new(Machine::flat(cpus))
     } else {
         Machine::remembered(cpus)
     }
@@ -218,6 +237,18 @@ mod tests {
             2,
             "unpinned, as there are too few"
         );
+    }
+
+    #[test]
+    fn a_few_questions_in_turn_are_remembered_and_the_oldest_is_forgotten() {
+        let mut answers = Answers(VecDeque::new());
+        for number in 0..REMEMBERED {
+            assert_eq!(answers.of(&number), None);
+            assert_eq!(answers.keep(number, -1), None);
+        }
+        assert!((0..REMEMBERED).all(|number| answers.of(&number) == Some(-1)));
+        assert_eq!(answers.keep(REMEMBERED, -2), Some((0, -1)));
+        assert_eq!((answers.of(&0), answers.of(&REMEMBERED)), (None, Some(-2)));
     }
 
     #[test]
