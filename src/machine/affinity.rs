@@ -22,7 +22,7 @@ const CPU_LIMIT: usize = 1024;
 ///
 /// macOS only accepts hints. On Windows `core_affinity` reads the mask of the process rather than the thread, so a pin
 /// could not be verified there.
-const CAN_PIN: bool = cfg!(any(target_os = "linux", target_os = "android"));
+pub(crate) const CAN_PIN: bool = cfg!(any(target_os = "linux", target_os = "android"));
 
 /// Pins the calling thread to the CPU `cpu` of `cpus`, and verifies the pin.
 ///

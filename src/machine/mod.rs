@@ -51,7 +51,7 @@ mod text;
 mod tree;
 mod xml;
 
-pub(crate) use affinity::is_pinned_to;
+pub(crate) use affinity::{CAN_PIN, is_pinned_to};
 pub use affinity::{PinError, PinnedCaller, pin};
 pub(crate) use aside::{cpu, step_aside};
 pub use cgroup::quota_under;

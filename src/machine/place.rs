@@ -395,6 +395,8 @@ pub enum Unpinned {
     Caller,
     /// The world was given [another machine](crate::World::machine) to plan for.
     StandIn,
+    /// Threads cannot be pinned to a CPU on this system, or not verifiably.
+    Unsupported,
     /// The system does not tell which CPUs there are.
     MaskUnknown,
     /// There are fewer CPUs than ranks.
@@ -420,6 +422,7 @@ impl fmt::Display for Unpinned {
             Unpinned::Caller => f.write_str("the caller's thread takes part"),
             Unpinned::NotAlone => f.write_str("other ranks live in this process"),
             Unpinned::StandIn => f.write_str("another machine stands in for this one"),
+            Unpinned::Unsupported => f.write_str("threads cannot be pinned on this system"),
             Unpinned::MaskUnknown => f.write_str("the affinity mask is unknown"),
             Unpinned::Crowded { ranks, cpus } => {
                 write!(f, "{} on {}", count(*ranks, "rank"), count(*cpus, "CPU"))

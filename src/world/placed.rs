@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use super::World;
 use super::node::Share;
 use super::verdict::Refused;
-use crate::machine::{Bind, Cpus, Machine, Near, ObjectKind, Placement, Unpinned};
+use crate::machine::{Bind, CAN_PIN, Cpus, Machine, Near, ObjectKind, Placement, Unpinned};
 
 /// Where the ranks of a world run.
 pub(super) struct Placed {
@@ -127,10 +127,18 @@ fn place(
             };
             Placement::unpinned(ranks, ranks_there)
         }
-        _ => place(machine, alone)?,
+        _ => where_possible(place(machine, alone)?, CAN_PIN),
     };
     let near = Near::of(machine, &placement, levels);
     Ok((placement, near))
+}
+
+/// This placement, where threads can be pinned. Elsewhere nothing is known of where the ranks run.
+fn where_possible(placement: Placement, can_pin: bool) -> Placement {
+    match placement.why_unpinned {
+        None if !can_pin => Placement::unpinned(placement.cpu.len(), Unpinned::Unsupported),
+        _ => placement,
+    }
 }
 
 /// The machine as far as it matters to `ranks` ranks: where they do not fit, its tree is ignored.
@@ -225,6 +233,21 @@ mod tests {
             let crowded = are_crowded(ranks, room(machine, ranks, &bind));
             assert_eq!(!crowded, spin, "{ranks} ranks on {machine}, {bind:?}");
         }
+    }
+
+    #[test]
+    fn no_world_is_placed_where_threads_cannot_be_pinned() {
+        let machine = Machine::from_text("core:4").unwrap();
+        let placed = |bind: Bind, can_pin| {
+            let placement = machine.place(2, &bind, true).unwrap();
+            let placement = where_possible(placement, can_pin);
+            (room_to_spin(&machine, &placement), placement.why_unpinned)
+        };
+        assert_eq!(placed(Bind::Cpus(vec![1]), true), (1, None));
+        let unsupported = (4, Some(Unpinned::Unsupported));
+        assert_eq!(placed(Bind::Cpus(vec![1]), false), unsupported);
+        assert_eq!(placed(Bind::Auto, false), unsupported);
+        assert_eq!(placed(Bind::None, false), (4, Some(Unpinned::NotAsked)));
     }
 
     #[test]
