@@ -40,6 +40,9 @@ pub enum Bind {
     /// of [`Numa`](Self::Numa) and [`L3`](Self::L3).
     Core,
     /// Rank `i` on CPU `list[i % list.len()]`: if there are more ranks than entries, ranks share CPUs.
+    ///
+    /// Ranks of worlds on other CPUs count too where ranks decide whether to spin: two such worlds that run at once yield
+    /// if all their ranks together are more than the CPUs of one.
     Cpus(Vec<usize>),
 }
 
