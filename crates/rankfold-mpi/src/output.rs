@@ -220,6 +220,9 @@ pub fn addresses() -> [usize; 2] {
 /// What is linked to each program.
 pub const STREAMS_C: &str = include_str!("streams.c");
 
+/// What `rankfold-mpicc` links to each program besides: states of a rank's own of functions of the C library.
+pub const STATES_C: &str = include_str!("states.c");
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -9,8 +9,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, ExitStatus};
 
-/// Names of the C library that mean something else in a rank: functions that end a process, and its output.
-const WRAPPED: [&str; 16] = [
+/// Names of the C library that mean something else in a rank: functions that end a process, its output, and functions with a
+/// state of which a process has one.
+const WRAPPED: [&str; 32] = [
     "exit",
     "_exit",
     "_Exit",
@@ -27,6 +28,22 @@ const WRAPPED: [&str; 16] = [
     "putchar_unlocked",
     "perror",
     "fileno",
+    "getopt",
+    "getopt_long",
+    "getopt_long_only",
+    "optarg",
+    "optind",
+    "opterr",
+    "optopt",
+    "strtok",
+    "rand",
+    "srand",
+    "random",
+    "srandom",
+    "drand48",
+    "lrand48",
+    "mrand48",
+    "srand48",
 ];
 
 fn main() -> ExitCode {
@@ -45,7 +62,7 @@ fn main() -> ExitCode {
                 "{} {}",
                 compiler(),
                 command(
-                    Path::new("<folder of mpi.h and streams.o>"),
+                    Path::new("<folder of mpi.h and what is linked>"),
                     &arguments[1..]
                 )
                 .join(" ")
@@ -63,8 +80,11 @@ fn compiler() -> String {
     env::var("RANKFOLD_CC").unwrap_or_else(|_| "cc".into())
 }
 
-/// The streams of a rank, compiled.
-const STREAMS: &str = "streams.o";
+/// What is linked to each program: the names of the sources and of what they are compiled to.
+const LINKED: [(&str, &str, &str); 2] = [
+    ("streams.c", rankfold_mpi::output::STREAMS_C, "streams.o"),
+    ("states.c", rankfold_mpi::output::STATES_C, "states.o"),
+];
 
 /// Whether the compiler is not to link.
 fn only_compiles(arguments: &[String]) -> bool {
@@ -82,7 +102,7 @@ fn command(folder: &Path, arguments: &[String]) -> Vec<String> {
     ];
     all.extend(arguments.iter().cloned());
     if !only_compiles(arguments) {
-        all.push(folder.join(STREAMS).display().to_string());
+        all.extend(LINKED.map(|(.., made)| folder.join(made).display().to_string()));
         all.extend(["-shared".into(), "-Wl,-Bsymbolic".into()]);
         all.extend(WRAPPED.map(|name| format!("-Wl,--wrap={name}")));
     }
@@ -92,14 +112,16 @@ fn command(folder: &Path, arguments: &[String]) -> Vec<String> {
 fn compile_in(folder: &Path, arguments: &[String]) -> std::io::Result<ExitStatus> {
     fs::write(folder.join("mpi.h"), rankfold_mpi::header())?;
     if !only_compiles(arguments) {
-        let source = folder.join("streams.c");
-        fs::write(&source, rankfold_mpi::output::STREAMS_C)?;
-        let made = Command::new(compiler())
-            .args(["-O2", "-fPIC", "-w", "-c", "-o"])
-            .args([&folder.join(STREAMS), &source])
-            .status()?;
-        if !made.success() {
-            return Ok(made);
+        for (name, text, object) in LINKED {
+            let source = folder.join(name);
+            fs::write(&source, text)?;
+            let made = Command::new(compiler())
+                .args(["-O2", "-fPIC", "-w", "-c", "-o"])
+                .args([&folder.join(object), &source])
+                .status()?;
+            if !made.success() {
+                return Ok(made);
+            }
         }
     }
     Command::new(compiler())
