@@ -60,6 +60,18 @@ impl Communicator {
         }
     }
 
+    /// The same ranks, with messages of its own, in errors by the name of this one. Waits for no other rank.
+    pub(crate) fn apart(&self) -> rankfold::Result<Communicator> {
+        let comm = hidden::at_once(&self.comm)?;
+        let hidden = hidden::at_once(&comm)?;
+        let name = self.name.borrow();
+        let made = Communicator::with(comm, hidden, self.handle.get(), &name);
+        Ok(Communicator {
+            topology: self.topology.clone(),
+            ..made
+        })
+    }
+
     /// A rank of it, as an argument names it.
     #[inline]
     pub(crate) fn peer(&self, rank: c_int, what: &str) -> Out<usize> {

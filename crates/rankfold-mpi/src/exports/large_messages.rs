@@ -90,7 +90,7 @@ macro_rules! messages {
                 let on = rank.comm(comm)?;
                 super::infos::check(rank, info)?;
                 let maker = to_all(rank, Prefix::All, (sendbuf, recvbuf), (count, datatype, op))?;
-                persistent::init(rank, caller, on, maker, request)
+                persistent::init(rank, caller, &on, maker, request)
             }
         }
     };

@@ -35,15 +35,16 @@ pub(super) fn start(
     caller.write(to, keep(rank, pending))
 }
 
-/// Makes a persistent collective.
+/// Makes a persistent collective. Ranks make theirs in one order, and may start them in different ones: each has a
+/// communicator of its own.
 pub(super) fn init(
     rank: &Rank,
     caller: &Caller,
-    on: Rc<Communicator>,
+    on: &Communicator,
     maker: Maker,
     to: *mut MPI_Request,
 ) -> Out {
-    let name = rank.call.get();
+    let (name, on) = (rank.call.get(), on.apart()?);
     let start = move |_: &Rank, caller: &Caller| plan::start(name, &on, maker(caller, &on)?);
     caller.write(to, keep_persistent(rank, Rc::new(start)))
 }
@@ -79,7 +80,7 @@ macro_rules! collectives {
                 let ($rank, $caller, $on) = (rank, caller, &*communicator);
                 $crate::exports::infos::check(rank, info)?;
                 let made: Out<Maker> = $body;
-                $crate::exports::persistent::init(rank, caller, communicator, made?, request)
+                $crate::exports::persistent::init(rank, caller, &communicator, made?, request)
             }
         )*}
     };

@@ -34,6 +34,18 @@ int main(int argc, char **argv) {
         say("%d: %s; %s", turn, list(gathered, size), list(back, size));
     }
     for (int i = 0; i < n; i++) MPI_Request_free(&all[i]);
+    /* Made in one order, and started in different ones. */
+    given = rank == 0 ? 42 : -1;
+    MPI_Bcast_init(&given, 1, MPI_INT, 0, MPI_COMM_WORLD, MPI_INFO_NULL, &all[0]);
+    MPI_Barrier_init(MPI_COMM_WORLD, MPI_INFO_NULL, &all[1]);
+    for (int turn = 0; turn < 2; turn++) {
+        MPI_Start(&all[rank % 2]);
+        MPI_Start(&all[1 - rank % 2]);
+        MPI_Waitall(2, all, MPI_STATUSES_IGNORE);
+    }
+    MPI_Request_free(&all[0]);
+    MPI_Request_free(&all[1]);
+    say("in any order: %d", given);
     int block, blocks[64];
     for (int i = 0; i < size; i++) blocks[i] = rank + i;
     MPI_Reduce_scatter_block_init(blocks, &block, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, &one);
