@@ -72,7 +72,7 @@ pub(crate) struct Rank {
     pub messages: RefCell<Table<Reserved>>,
     pub ops: RefCell<Table<Rc<Op>>>,
     pub handlers: RefCell<Table<Handler>>,
-    pub infos: RefCell<Table<BTreeMap<String, String>>>,
+    pub infos: RefCell<Table<crate::exports::Pairs>>,
     /// The buffer of `MPI_Buffer_attach`: its address and its length.
     pub buffer: Cell<Option<(*mut u8, usize)>>,
     /// The communicator of a request that failed in the call in progress; 0 if none did.

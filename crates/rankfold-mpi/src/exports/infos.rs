@@ -1,6 +1,5 @@
 //! Infos: lists of keys and values. No key but `mpi_hw_resource_type` means anything to this library.
 
-use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::ptr::without_provenance_mut as handle;
 
@@ -10,11 +9,38 @@ use crate::error::{Out, bad, count, failure, require};
 use crate::memory::Caller;
 use crate::rank::Rank;
 
-type Pairs = BTreeMap<String, String>;
+/// In the order in which the keys were set first, as `MPI_Info_get_nthkey` numbers them.
+#[derive(Clone, Default)]
+pub(crate) struct Pairs(Vec<(String, String)>);
+
+impl Pairs {
+    /// One key with its value.
+    pub(crate) fn of(key: &str, value: String) -> Pairs {
+        Pairs(vec![(key.into(), value)])
+    }
+
+    fn get(&self, key: &str) -> Option<&String> {
+        self.0.iter().find(|(is, _)| is == key).map(|(_, it)| it)
+    }
+
+    fn set(&mut self, key: String, value: String) {
+        match self.0.iter_mut().find(|(is, _)| *is == key) {
+            Some((_, old)) => *old = value,
+            None => self.0.push((key, value)),
+        }
+    }
+
+    /// Whether it was there.
+    fn remove(&mut self, key: &str) -> bool {
+        let before = self.0.len();
+        self.0.retain(|(is, _)| is != key);
+        self.0.len() < before
+    }
+}
 
 fn with<R>(rank: &Rank, info: MPI_Info, f: impl FnOnce(&mut Pairs) -> Out<R>) -> Out<R> {
     match info {
-        MPI_INFO_ENV => return f(&mut Pairs::new()),
+        MPI_INFO_ENV => return f(&mut Pairs::default()),
         MPI_INFO_NULL => return Err(failure(MPI_ERR_INFO, "the info is MPI_INFO_NULL")),
         _ => {}
     }
@@ -55,7 +81,7 @@ fn value(rank: &Rank, caller: &Caller, info: MPI_Info, at: *const c_char) -> Out
 
 super::calls! {
     fn MPI_Info_create(info: *mut MPI_Info) |rank, caller| {
-        let made = rank.infos.borrow_mut().add(Pairs::new());
+        let made = rank.infos.borrow_mut().add(Pairs::default());
         caller.write(info, handle(made))
     }
     fn MPI_Info_dup(info: MPI_Info, newinfo: *mut MPI_Info) |rank, caller| {
@@ -71,12 +97,15 @@ super::calls! {
     }
     fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) |rank, caller| {
         let (key, value) = (self::key(caller, key)?, caller.text(value)?);
-        with(rank, info, |pairs| Ok(pairs.insert(key, value))).map(drop)
+        with(rank, info, |pairs| {
+            pairs.set(key, value);
+            Ok(())
+        })
     }
     fn MPI_Info_delete(info: MPI_Info, key: *const c_char) |rank, caller| {
         let key = self::key(caller, key)?;
         let removed = with(rank, info, |pairs| Ok(pairs.remove(&key)))?;
-        require(removed.is_some(), MPI_ERR_INFO_NOKEY, || format!("the info has no key {key}"))
+        require(removed, MPI_ERR_INFO_NOKEY, || format!("the info has no key {key}"))
     }
     fn MPI_Info_get(info: MPI_Info, key: *const c_char, valuelen: c_int, value: *mut c_char, there: *mut c_int) |rank, caller| {
         let found = self::value(rank, caller, info, key)?;
@@ -104,11 +133,11 @@ super::calls! {
         caller.write(there, flag(found.is_some()))
     }
     fn MPI_Info_get_nkeys(info: MPI_Info, nkeys: *mut c_int) |rank, caller| {
-        caller.write(nkeys, with(rank, info, |pairs| Ok(pairs.len()))? as c_int)
+        caller.write(nkeys, with(rank, info, |pairs| Ok(pairs.0.len()))? as c_int)
     }
     fn MPI_Info_get_nthkey(info: MPI_Info, n: c_int, key: *mut c_char) |rank, caller| {
         let nth = count(n, "the number of the key")?;
-        let found = with(rank, info, |pairs| Ok(pairs.keys().nth(nth).cloned()))?;
+        let found = with(rank, info, |pairs| Ok(pairs.0.get(nth).map(|(key, _)| key.clone())))?;
         let found = found.ok_or_else(|| failure(MPI_ERR_ARG, format!("the info has no key of number {n}")))?;
         caller.write_text(key, MPI_MAX_INFO_KEY as usize, &found).map(drop)
     }

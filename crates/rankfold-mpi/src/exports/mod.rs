@@ -61,6 +61,7 @@ pub use errors::*;
 pub use fortran::*;
 pub use further::*;
 pub use groups::*;
+pub(crate) use infos::Pairs;
 pub use infos::*;
 pub use large_calls::*;
 pub use large_datatypes::*;

@@ -1,7 +1,6 @@
 //! Sessions.
 
 use std::cell::Cell;
-use std::collections::BTreeMap;
 use std::ffi::{c_char, c_int};
 use std::ptr::without_provenance_mut as handle;
 use std::rc::Rc;
@@ -43,7 +42,7 @@ pub unsafe extern "C" fn MPI_Session_init(
 
 /// Keeps an info with one pair.
 fn keep_info(rank: &Rank, key: &str, value: String) -> MPI_Info {
-    let pairs = BTreeMap::from([(key.to_string(), value)]);
+    let pairs = super::Pairs::of(key, value);
     handle(rank.infos.borrow_mut().add(pairs))
 }
 

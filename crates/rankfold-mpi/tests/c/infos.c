@@ -27,6 +27,12 @@ int main(int argc, char **argv) {
     MPI_Info_get_nkeys(info, &n);
     MPI_Info_get_nkeys(twin, &length);
     say("after: %d %d", n, length);
+    MPI_Info_set(twin, "a last one", "four");
+    MPI_Info_get_nkeys(twin, &length);
+    for (int i = 0; i < length; i++) {
+        MPI_Info_get_nthkey(twin, i, key);
+        say("key %d: %s", i, key);
+    }
     int seen = 0;
     for (int i = 0; i < length; i++) {
         MPI_Info_get_nthkey(twin, i, key);
