@@ -24,15 +24,19 @@ super::calls! {
         let made = rank.comm(comm)?.comm.group();
         caller.write(group, group::keep(rank, made))
     }
+    /// Without a copy, as when a function that copies an attribute fails, the new handle is null.
     fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) on comm |rank, caller| {
+        caller.write(newcomm, MPI_COMM_NULL)?;
         caller.write(newcomm, comm::dup(rank, caller, comm)?)
     }
     fn MPI_Comm_dup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm) on comm |rank, caller| {
         super::infos::check(rank, info)?;
+        caller.write(newcomm, MPI_COMM_NULL)?;
         caller.write(newcomm, comm::dup(rank, caller, comm)?)
     }
     /// The communicator is made at once, without waiting for the others: the request is complete.
     fn MPI_Comm_idup(comm: MPI_Comm, newcomm: *mut MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
+        caller.write(newcomm, MPI_COMM_NULL)?;
         caller.write(newcomm, comm::idup(rank, caller, comm)?)?;
         caller.write(request, keep(rank, Pending::done(Stat::EMPTY)))
     }

@@ -93,7 +93,12 @@ super::calls! {
         let has_any = rank.typed.borrow().contains_key(&oldtype.addr());
         if has_any {
             let (from, to) = (rank.type_attributes(oldtype)?, rank.type_attributes(made)?);
-            attribute::copy_all(caller, &*from, &*to)?;
+            if let Err(error) = attribute::copy_all(caller, &*from, &*to) {
+                caller.write(newtype, MPI_DATATYPE_NULL)?;
+                rank.typed.borrow_mut().remove(&made.addr());
+                datatype::free(made)?;
+                return Err(error);
+            }
         }
         caller.write(newtype, made)
     }

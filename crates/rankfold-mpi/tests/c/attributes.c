@@ -24,6 +24,24 @@ static int last(MPI_Comm comm, int key, void *value, void *state) {
     return MPI_SUCCESS;
 }
 
+static int refuse(MPI_Comm comm, int key, void *state, void *value, void *to, int *flag) {
+    return MPI_ERR_OTHER;
+}
+
+static void dup_refused(void) {
+    MPI_Comm from, made;
+    int key;
+    MPI_Comm_dup(MPI_COMM_SELF, &from);
+    made = from;
+    MPI_Comm_set_errhandler(from, MPI_ERRORS_RETURN);
+    MPI_Comm_create_keyval(refuse, MPI_COMM_NULL_DELETE_FN, &key, NULL);
+    MPI_Comm_set_attr(from, key, NULL);
+    int refused = MPI_Comm_dup(from, &made) != MPI_SUCCESS;
+    say("refused: %d, null: %d", refused, made == MPI_COMM_NULL);
+    MPI_Comm_free_keyval(&key);
+    MPI_Comm_free(&from);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     int key, dup, none, state = 5, flag, *number;
@@ -66,6 +84,7 @@ int main(int argc, char **argv) {
     MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, last, &third, NULL);
     MPI_Comm_set_attr(MPI_COMM_SELF, second, (void *)2), MPI_Comm_set_attr(MPI_COMM_SELF, first, (void *)1);
     MPI_Comm_set_attr(MPI_COMM_SELF, third, (void *)3);
+    dup_refused();
     MPI_Finalize();
     return 0;
 }
