@@ -31,6 +31,25 @@ pub(super) struct State {
     attached: Vec<(usize, usize)>,
 }
 
+impl State {
+    /// Whether all bytes from `begin` to `end` are attached, in one part or in several that adjoin.
+    fn holds(&self, begin: i128, end: i128) -> bool {
+        let mut reached = begin;
+        let next = |reached: i128| {
+            let ends = |(at, len): &(usize, usize)| (*at as i128, *at as i128 + *len as i128);
+            let mut parts = self.attached.iter().map(ends);
+            parts.find(|(at, end)| *at <= reached && reached < *end)
+        };
+        while reached < end {
+            match next(reached) {
+                Some((_, end)) => reached = end,
+                None => return false,
+            }
+        }
+        true
+    }
+}
+
 impl WindowPart {
     pub(super) fn new(
         base: usize,
@@ -135,9 +154,7 @@ impl WindowPart {
             return Ok(self.base.wrapping_add(first as usize));
         }
         if self.dynamic {
-            let holds =
-                |(at, len): &(usize, usize)| *at as i128 <= begin && end <= (*at + *len) as i128;
-            require(state.attached.iter().any(holds), MPI_ERR_RMA_RANGE, || {
+            require(state.holds(begin, end), MPI_ERR_RMA_RANGE, || {
                 format!("the memory from {begin:#x} to {end:#x} is not attached at rank {rank}")
             })?;
         } else {

@@ -59,6 +59,15 @@ int main(int argc, char **argv) {
     MPI_Win_fence(0, win);
     say("dynamic: %s, then %s", list(in, 2), list(memory, 4));
     MPI_Win_detach(win, memory);
+    /* One access to parts that adjoin. */
+    MPI_Win_attach(win, memory + 2, 2 * sizeof(int));
+    MPI_Win_attach(win, memory, 2 * sizeof(int));
+    MPI_Win_fence(0, win);
+    MPI_Get(in, 2, MPI_INT, right, places[right], 2, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    say("two parts: %s", list(in, 2));
+    MPI_Win_detach(win, memory);
+    MPI_Win_detach(win, memory + 2);
     MPI_Win_free(&win);
     MPI_Finalize();
     return 0;
