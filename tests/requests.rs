@@ -14,6 +14,8 @@ mod leftovers;
 mod matching;
 #[path = "requests/scopes.rs"]
 mod scopes;
+#[path = "requests/sites.rs"]
+mod sites;
 mod support;
 
 use std::cell::RefCell;

@@ -189,14 +189,24 @@ impl<'c, T: Element> Persistent<'c, T> {
     /// As [`Request::wait`]. A collective that has failed cannot be started again.
     #[track_caller]
     pub fn wait(&mut self) -> Result<()> {
+        self.wait_at(Location::caller())
+    }
+
+    fn wait_at(&mut self, site: Site) -> Result<()> {
         match &mut self.what {
             What::Collective(one) => match one.active.take() {
-                Some((request, state)) => request.wait().and_then(|()| one.end(self.comm, &state)),
+                Some((request, state)) => {
+                    request.wait_at(site)?;
+                    one.end(self.comm, &state)
+                }
                 None => Ok(()),
             },
-            What::Send(one) => one.active.take().map_or(Ok(()), Request::wait),
+            What::Send(one) => match one.active.take() {
+                Some(request) => request.wait_at(site),
+                None => Ok(()),
+            },
             What::Receive(one) => match one.active.take() {
-                Some(request) => request.wait().and_then(|arrived| one.end(arrived)),
+                Some(request) => one.end(request.wait_at(site)?),
                 None => Ok(()),
             },
         }
@@ -217,8 +227,8 @@ impl<'c, T: Element> Persistent<'c, T> {
         match done {
             Some(false) => self.comm.progress().map(|()| false),
             _ => {
-                let port = &self.comm.core.port;
-                port.without_moments(|| self.wait().map(|()| true))
+                let (port, site) = (&self.comm.core.port, Location::caller());
+                port.without_moments(|| self.wait_at(site).map(|()| true))
             }
         }
     }

@@ -99,7 +99,11 @@ impl<'scope, R: 'scope> ScopedRequest<'scope, R> {
             Form::Receive { scope, index } => scope.wait_in_place(*index, Location::caller()),
             _ => None,
         };
-        in_place.unwrap_or_else(|| Request::from(self).wait())
+        // No closure: the caller of what is called in one is the closure's own line.
+        match in_place {
+            Some(done) => done,
+            None => Request::from(self).wait(),
+        }
     }
 
     /// As [`Request::test`].
