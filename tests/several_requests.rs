@@ -262,6 +262,92 @@ fn a_message_that_does_not_fit_ends_its_own_request_only() {
     });
 }
 
+/// Messages for the first receives, and one that does not fit the last.
+fn the_last_of_three_does_not_fit(comm: &Comm) -> Result<Vec<Request<'static, Event>>> {
+    let text = |(text, status): (String, Status)| Event::Text(text, status.source);
+    let all = vec![
+        comm.irecv::<u8>(0, 0)?.map(|_| Event::Moved),
+        comm.irecv_value::<String>(0, 1)?.map(text),
+        comm.irecv::<u8>(0, 2)?.map(|_| Event::Moved),
+    ];
+    comm.send(0, 0, &[1u8])?;
+    comm.send_value(0, 1, String::from("one"))?;
+    comm.send(0, 2, &[2u16])?;
+    Ok(all)
+}
+
+fn is_of_the_wrong_type<R: std::fmt::Debug>(result: Result<R>) {
+    let error = result.unwrap_err();
+    assert!(
+        matches!(error.kind(), ErrorKind::WrongType { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_message_that_does_not_fit_leaves_all_messages_of_those_that_need_all() {
+    for test in [false, true] {
+        succeeds(1, |comm| {
+            let mut all = the_last_of_three_does_not_fit(comm)?;
+            match test {
+                true => is_of_the_wrong_type(Request::test_all(&mut all)),
+                false => is_of_the_wrong_type(Request::wait_all(all)),
+            }
+            assert_eq!(comm.recv::<u8>(0, 0)?.0, [1]);
+            assert_eq!(comm.recv_value::<String>(0, 1)?.0, "one");
+            assert_eq!(comm.recv::<u16>(0, 2)?.0, [2]);
+            Ok(())
+        });
+    }
+}
+
+#[test]
+fn a_message_that_finds_no_room_leaves_all_messages_of_those_that_need_all() {
+    succeeds(1, |comm| {
+        let (mut long, mut short) = ([0u8; 2], [0u8; 1]);
+        let failed = comm.scope(|s| {
+            let both = [
+                s.irecv_into(0, 0, &mut long)?,
+                s.irecv_into(0, 1, &mut short)?,
+            ];
+            comm.send(0, 0, &[1u8])?;
+            comm.send(0, 1, &[2u8, 3])?;
+            Request::wait_all(both.map(Request::from)).map(drop)
+        });
+        let error = failed.unwrap_err();
+        assert!(
+            matches!(
+                error.kind(),
+                ErrorKind::TooShort {
+                    sent: 2,
+                    room: 1,
+                    ..
+                }
+            ),
+            "{error}"
+        );
+        assert_eq!(comm.recv::<u8>(0, 0)?.0, [1]);
+        assert_eq!(comm.recv::<u8>(0, 1)?.0, [2, 3]);
+        Ok(())
+    });
+}
+
+#[test]
+fn a_message_that_does_not_fit_leaves_the_results_of_some_to_the_next_call() {
+    for some in [Request::wait_some, Request::test_some] {
+        let world = World::new(1).strict().run(|comm| {
+            let mut all = the_last_of_three_does_not_fit(comm)?;
+            is_of_the_wrong_type(some(&mut all));
+            let left = some(&mut all)?;
+            let text = Event::Text(String::from("one"), 0);
+            assert_eq!(left, [(0, Event::Moved), (1, text)]);
+            assert_eq!(comm.recv::<u16>(0, 2)?.0, [2]);
+            Ok(())
+        });
+        world.unwrap();
+    }
+}
+
 #[test]
 fn what_any_of_several_takes_first_is_explored_in_every_order() {
     for some in [false, true] {

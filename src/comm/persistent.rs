@@ -5,11 +5,11 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
-use super::request::{Here, Request};
+use super::request::{Fits, Here, Request};
 use super::start::opened;
 use super::started::{Prepared, owned_by, started_of};
 use crate::Rank;
-use crate::engine::envelope::{Source, Tag, has_room, is_of};
+use crate::engine::envelope::{Source, Tag};
 use crate::engine::receive::receive;
 use crate::engine::request_state::RequestState;
 use crate::error::{Error, Result, Site};
@@ -338,14 +338,10 @@ impl<T: Element> Sending<T> {
 impl<T: Element> Receiving<T> {
     #[track_caller]
     fn start(&mut self, comm: &Comm) -> Result<()> {
-        let room = self.buf.len();
         let call = receive("irecv", self.from, self.tag, None);
-        let finish = move |packet: &mut Packet, here: &Here<'_>| {
-            is_of::<T>(packet)?;
-            has_room(packet, room)?;
-            opened(packet.take_vec(here.fabric()))
-        };
-        self.active = Some(comm.start_receive(call, Box::new(finish))?);
+        let finish = |packet: &mut Packet, here: &Here<'_>| opened(packet.take_vec(here.fabric()));
+        let fits = Fits::elements::<T>(self.buf.len());
+        self.active = Some(comm.start_receive(call, fits, Box::new(finish))?);
         Ok(())
     }
 

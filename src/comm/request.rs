@@ -10,15 +10,52 @@ use std::rc::{Rc, Weak};
 
 #[cfg(doc)]
 use super::Comm;
+use crate::engine::envelope::{has_room, is_of, is_value};
 use crate::engine::rank_state::Core;
 use crate::engine::request_state::{Direction, RequestState, Until, show_all};
 use crate::error::{Error, Result, Site};
+use crate::op::Element;
 use crate::transport::memory::packet::Packet;
 use crate::transport::{CommShared, Fabric};
 use crate::unwind;
 
-/// Makes a request's result from its message, or from an empty packet for a send.
+/// Makes a request's result from its message, which [fits](Fits), or from an empty packet for a send.
 pub(super) type Finish<'c, R> = Box<dyn FnOnce(&mut Packet, &Here<'_>) -> Result<R> + 'c>;
+
+/// What a message must be to make a result of it. That is known before the message is taken.
+#[derive(Clone, Copy)]
+pub(super) struct Fits {
+    has_type: fn(&Packet) -> Result<()>,
+    room: usize,
+}
+
+impl Fits {
+    const ANYTHING: Fits = Fits {
+        has_type: |_| Ok(()),
+        room: usize::MAX,
+    };
+
+    /// Elements of type `T`, `room` of them at most.
+    pub(super) fn elements<T: Element>(room: usize) -> Fits {
+        Fits {
+            has_type: is_of::<T>,
+            room,
+        }
+    }
+
+    /// A value of type `V`.
+    pub(super) fn value<V: 'static>() -> Fits {
+        Fits {
+            has_type: is_value::<V>,
+            ..Fits::ANYTHING
+        }
+    }
+
+    fn check(&self, packet: &Packet) -> Result<()> {
+        (self.has_type)(packet)?;
+        has_room(packet, self.room)
+    }
+}
 
 /// The rank that receives a message, and the communicator of the request.
 pub(super) struct Here<'a> {
@@ -83,6 +120,7 @@ pub struct Request<'c, R> {
     state: Rc<RequestState>,
     /// `None` once the result has been returned.
     finish: Option<Finish<'c, R>>,
+    fits: Fits,
     /// Whether a scope completes it.
     scoped: bool,
 }
@@ -100,8 +138,15 @@ impl<'c, R> Request<'c, R> {
             core: Rc::downgrade(core),
             state,
             finish: Some(finish),
+            fits: Fits::ANYTHING,
             scoped: false,
         }
+    }
+
+    /// Takes only messages that are so.
+    pub(super) fn fitting(mut self, fits: Fits) -> Self {
+        self.fits = fits;
+        self
     }
 
     /// Marks the request as one that a scope completes.
@@ -158,6 +203,15 @@ impl<'c, R> Request<'c, R> {
         }
     }
 
+    /// Checks, once it is ready, that its result can be made of what has come. Nothing is taken.
+    pub(super) fn check_result(&self) -> Result<()> {
+        match &self.state.direction {
+            Direction::Send { .. } => Ok(()),
+            Direction::Receive { slot, .. } => self.fits.check(&slot.message()),
+            Direction::Collective(started, _) => started.outcome(),
+        }
+    }
+
     /// Returns its result, once it is ready. A message that does not fit goes back to the front of its queue.
     pub(super) fn conclude(&mut self) -> Result<R> {
         let core = self.core()?;
@@ -182,7 +236,8 @@ impl<'c, R> Request<'c, R> {
         };
         let (mut packet, arrival) = slot.take();
         let head = packet.head;
-        let result = finish(&mut packet, &here);
+        let fits = self.fits.check(&packet);
+        let result = fits.and_then(|()| finish(&mut packet, &here));
         if result.is_ok() {
             core.port.recorder.received(head);
         } else {
@@ -361,6 +416,7 @@ impl<'c, R> Request<'c, R> {
             core: self.core.clone(),
             state: self.state.clone(),
             finish: self.finish.take().map(mapped),
+            fits: self.fits,
             scoped: self.scoped,
         }
     }

@@ -11,7 +11,7 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::point_to_point::send_event;
-use super::request::{Here, Request};
+use super::request::{Fits, Here, Request};
 use super::scope_begun::{Buffer, Land, Operations, call_of};
 use super::scoped_request::{Receives, ScopedRequest};
 use super::start::opened;
@@ -56,7 +56,9 @@ impl<'scope, 'env, T: Element> Receives<'scope, (&'env mut [T], Status)> for Sco
             store::<T>(buf.reborrow(), packet, here.core)?;
             Ok((opened(buf.typed())?, status))
         };
-        Request::new(&self.comm.core, state, Box::new(finish)).scoped()
+        let fits = Fits::elements::<T>(self.begun.borrow().all[index].room());
+        let request = Request::new(&self.comm.core, state, Box::new(finish));
+        request.fitting(fits).scoped()
     }
 
     fn wait_in_place(

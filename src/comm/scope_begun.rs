@@ -244,6 +244,14 @@ impl<'env> Begun<'env> {
         }
     }
 
+    /// The length of the buffer of a receive.
+    pub(super) fn room(&self) -> usize {
+        match &*self.land.borrow() {
+            Some(Land::Buffer(Buffer(buf, _))) => buf.len(),
+            _ => 0,
+        }
+    }
+
     /// Whether its message is in its buffer, and it has not ended.
     pub(super) fn is_in_place(&self) -> bool {
         self.stage.get() == Stage::InPlace

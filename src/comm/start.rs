@@ -4,9 +4,9 @@ use std::panic::Location;
 use std::rc::Rc;
 
 use super::Comm;
-use super::request::{Finish, Here, Request};
+use super::request::{Finish, Fits, Here, Request};
 use crate::Rank;
-use crate::engine::envelope::{Source, Status, Tag, is_of, is_value};
+use crate::engine::envelope::{Source, Status, Tag};
 use crate::engine::receive::{Receive, receive, status_in};
 use crate::engine::request_state::{Direction, Waits};
 #[cfg(doc)]
@@ -181,11 +181,10 @@ impl Comm {
     ) -> Result<Request<'static, (Vec<T>, Status)>> {
         let call = receive("irecv", from.into(), tag.into(), None);
         let finish = |packet: &mut Packet, here: &Here<'_>| {
-            is_of::<T>(packet)?;
             let status = status_in(here.comm, packet);
             Ok((opened(packet.take_vec(here.fabric()))?, status))
         };
-        self.start_receive(call, Box::new(finish))
+        self.start_receive(call, Fits::elements::<T>(usize::MAX), Box::new(finish))
     }
 
     /// Starts to receive a value; see [`recv_value`](Self::recv_value).
@@ -201,24 +200,25 @@ impl Comm {
     ) -> Result<Request<'static, (V, Status)>> {
         let call = receive("irecv_value", from.into(), tag.into(), None);
         let finish = |packet: &mut Packet, here: &Here<'_>| {
-            is_value::<V>(packet)?;
             let status = status_in(here.comm, packet);
             Ok((opened(packet.take_value(here.fabric()))?, status))
         };
-        self.start_receive(call, Box::new(finish))
+        self.start_receive(call, Fits::value::<V>(), Box::new(finish))
     }
 
     /// Posts a receive, as an operation of its own.
     pub(super) fn start_receive<'c, R>(
         &self,
         call: Receive,
+        fits: Fits,
         finish: Finish<'c, R>,
     ) -> Result<Request<'c, R>> {
         let site = call.site;
         let event = || CallEvent::named(call.verb, site);
         self.recorded(&event, &|| call.to_string(), || {
             let slot = self.post_slot(&call)?;
-            Ok(self.request(Direction::Receive { call, slot }, site, finish))
+            let request = self.request(Direction::Receive { call, slot }, site, finish);
+            Ok(request.fitting(fits))
         })
     }
 

@@ -54,7 +54,7 @@ impl<R> Request<'_, R> {
             |requests, several| {
                 requests.iter().try_for_each(Request::check_open)?;
                 several.wait(Until::All)?;
-                requests.iter_mut().map(Request::conclude).collect()
+                conclude_all(requests)
             },
         );
         if result.is_err() {
@@ -107,7 +107,8 @@ impl<R> Request<'_, R> {
     ///
     /// # Errors
     ///
-    /// As [`wait_any`](Self::wait_any). An error takes the place of the results of requests before it in the slice.
+    /// As [`wait_any`](Self::wait_any). After an error the results of the other
+    /// requests are still to come.
     ///
     /// # Examples
     ///
@@ -176,8 +177,7 @@ impl<R> Request<'_, R> {
             if !several.are_ready()? {
                 return Ok(None);
             }
-            let open = requests.iter_mut().filter(|one| one.is_open());
-            let conclude = || open.map(Request::conclude).collect::<Result<_>>().map(Some);
+            let conclude = || conclude_all(requests).map(Some);
             several.core.port.without_moments(conclude)
         });
         if result.is_err() {
@@ -225,7 +225,8 @@ impl<R> Request<'_, R> {
     ///
     /// # Errors
     ///
-    /// As [`test_any`](Self::test_any). An error takes the place of the results of requests before it in the slice.
+    /// As [`test_any`](Self::test_any). After an error the results of the other
+    /// requests are still to come.
     #[doc(alias = "MPI_Testsome")]
     #[track_caller]
     pub fn test_some(requests: &mut [Self]) -> Result<Vec<(usize, R)>> {
@@ -300,6 +301,11 @@ impl Several<'_> {
             // One of the complete requests, chosen as for `wait_any`.
             return Ok(vec![conclude_one(requests, place)?]);
         }
+        let mut all = requests.iter();
+        if let Some(place) = all.position(|one| is_ready(one) && one.check_result().is_err()) {
+            // Only this one is over: the results of the others are still to come.
+            return Ok(vec![(place, requests[place].conclude()?)]);
+        }
         let ready = requests.iter_mut().enumerate();
         let ready = ready.filter(|(_, one)| is_ready(one));
         ready
@@ -342,6 +348,14 @@ fn of_open<'c, R, A: Default>(
         true => Ok(A::default()),
         false => together(requests, open, call, body),
     }
+}
+
+/// Concludes the open ones among requests, which are ready: all of them, or none.
+fn conclude_all<R>(requests: &mut [Request<'_, R>]) -> Result<Vec<R>> {
+    let mut open = requests.iter().filter(|one| one.is_open());
+    open.try_for_each(Request::check_result)?;
+    let open = requests.iter_mut().filter(|one| one.is_open());
+    open.map(Request::conclude).collect()
 }
 
 /// Concludes the request at index `place` among the open ones, and returns its index among all.
