@@ -337,3 +337,30 @@ fn a_failure_after_a_delay_still_strikes() {
     let error = world.run(|comm| comm.barrier().and_then(|()| comm.barrier()));
     assert!(matches!(error, Err(WorldError::Panicked { rank: 1, .. })));
 }
+
+#[test]
+fn a_fault_that_cannot_happen_is_refused() {
+    let refused = |world: World, says: &str| {
+        let error = world.run(|comm| comm.barrier()).unwrap_err();
+        assert!(
+            matches!(&error, WorldError::Usage(why) if why.contains(says)),
+            "{error}"
+        );
+    };
+    let world = || World::new(4);
+    let there_is_no_rank_4 = "a fault at operation 1 of rank 4: there are 4 ranks";
+    refused(world().inject(4, 1, Fault::Panic), there_is_no_rank_4);
+    let from_1 = "a fault at operation 0 of rank 1: operations are counted from 1";
+    refused(world().inject(1, 0, Fault::Delay), from_1);
+    let twice = world().inject(2, 3, Fault::Delay);
+    let twice = twice.inject(0, 3, Fault::Delay).inject(2, 3, Fault::Error);
+    refused(
+        twice,
+        "a fault at operation 3 of rank 2: there is another one",
+    );
+    // A rank that ends before the operation is not hit.
+    world()
+        .inject(3, 1000, Fault::Panic)
+        .run(|comm| comm.barrier())
+        .unwrap();
+}

@@ -396,6 +396,9 @@ impl World {
     /// and inside a collective every message too. Use it to test that a program survives the fault. A rank may be
     /// delayed any number of times.
     ///
+    /// The world does not start if there is no such rank, if `nth` is 0, or if there is another fault at the same
+    /// operation; a rank may end before the operation.
+    ///
     /// # Examples
     ///
     /// ```

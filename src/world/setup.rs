@@ -187,6 +187,7 @@ struct Means {
 impl Means {
     fn of(world: &World) -> Result<Means, Refused> {
         check_size(world.ranks)?;
+        check_faults(world)?;
         Ok(Means {
             tuning: tuning::of(world).map_err(Refused::Usage)?,
             transport: carrier::of(world).map_err(Refused::Usage)?,
@@ -201,6 +202,31 @@ fn check_size(ranks: usize) -> Result<(), Refused> {
         _ => Err(Refused::Usage(format!(
             "{ranks} ranks are more threads than a process can have; at most {MAX_RANKS}"
         ))),
+    }
+}
+
+/// Checks that each fault can happen.
+fn check_faults(world: &World) -> Result<(), Refused> {
+    let refused = |rank, nth, why| {
+        let what = format!("a fault at operation {nth} of rank {rank}: {why}");
+        Err(Refused::Usage(what))
+    };
+    let ranks = world.ranks;
+    let mut all: Vec<_> = (world.faults.iter())
+        .map(|(rank, nth, _)| (*rank, *nth))
+        .collect();
+    all.sort_unstable();
+    for (rank, nth) in all.iter().copied() {
+        if rank >= ranks {
+            return refused(rank, nth, format!("there are {ranks} ranks"));
+        }
+        if nth == 0 {
+            return refused(rank, nth, "operations are counted from 1".into());
+        }
+    }
+    match all.windows(2).find(|two| two[0] == two[1]) {
+        Some(two) => refused(two[0].0, two[0].1, "there is another one".into()),
+        None => Ok(()),
     }
 }
 
