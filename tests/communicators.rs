@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{noise, team};
-use rankfold::{Comm, Error, ErrorKind, Rank, Result, Source, World, WorldError, op};
+use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Result, Source, World, WorldError, op};
 
 /// Returns the members of a rank's part of a split, in order, by the plainest code.
 fn group(wishes: &[(Option<u32>, i64)], me: Rank) -> Option<Vec<Rank>> {
@@ -255,5 +255,32 @@ fn a_mismatch_on_a_duplicate_names_that_one_and_the_calls_made_there() {
         &there,
     ] {
         assert!(text.contains(part), "{part} in {text}");
+    }
+}
+
+#[test]
+fn ranks_that_are_not_there_have_no_place() {
+    type Ask = fn(&Comm, Rank);
+    let asks: [Ask; 2] = [
+        |comm, rank| _ = comm.world_rank(rank),
+        |comm, rank| _ = comm.is_near(rank),
+    ];
+    for ask in asks {
+        for part in [false, true] {
+            let report = World::new(2).run_each(|comm| {
+                let comm = if part { comm.split(0, 0)? } else { comm.dup()? };
+                (0..2).for_each(|rank| ask(&comm, rank));
+                ask(&comm, 2);
+                Ok(())
+            });
+            let says = "rank 2 is not one of the 2 ranks";
+            for outcome in report.outcomes {
+                let Outcome::Panicked { message, site } = &outcome else {
+                    panic!("{outcome:?}");
+                };
+                assert!(message.contains(says), "{message}");
+                assert!(site.as_ref().unwrap().starts_with(file!()), "{site:?}");
+            }
+        }
     }
 }

@@ -59,7 +59,7 @@ impl Comm {
     ) -> Result<Option<Arc<Receipt>>> {
         let port = &self.core.port;
         if self.posts() {
-            let there = port.send_copy(self.world_rank(to), head, Elements::of(data), copy);
+            let there = port.send_copy(self.to_world(to), head, Elements::of(data), copy);
             return self.posted(to, there).map(|()| None);
         }
         port.count(size_of_val(data));
@@ -88,13 +88,13 @@ impl Comm {
     ) -> Result<Option<Arc<Receipt>>> {
         let fabric = self.fabric();
         let port = &self.core.port;
-        let (world, head) = (self.world_rank(to), packet.head);
+        let (world, head) = (self.to_world(to), packet.head);
         let Some(limit) = fabric.settings.buffering.limit() else {
             port.recorder.sent(world, head, bytes);
-            let there = fabric.post(self.world_rank(to), packet);
+            let there = fabric.post(self.to_world(to), packet);
             return self.posted(to, there).map(|()| None);
         };
-        let charge = fabric.charge(self.world_rank(to), limit, bytes);
+        let charge = fabric.charge(self.to_world(to), limit, bytes);
         let kept = charge.is_some();
         let receipt = Receipt::new(charge);
         match kept {
@@ -102,7 +102,7 @@ impl Comm {
             // Its sender, which waits, may revoke it.
             false => port.recorder.sent_with(world, head, bytes, &receipt),
         }
-        let there = fabric.post(self.world_rank(to), packet.with_receipt(receipt.clone()));
+        let there = fabric.post(self.to_world(to), packet.with_receipt(receipt.clone()));
         match kept {
             true => self.posted(to, there).map(|()| None),
             // If the receiver has ended, the wait reports that.
@@ -121,11 +121,11 @@ impl Comm {
         let packet = Packet::copied(self.head(tag), op::copied(data));
         port.count(bytes);
         let receipt = Receipt::new(None);
-        let world = self.world_rank(to);
+        let world = self.to_world(to);
         port.recorder.sent_with(world, packet.head, bytes, &receipt);
         let packet = packet.with_receipt(receipt.clone());
         // If the receiver has ended, the wait reports that.
-        self.fabric().post(self.world_rank(to), packet);
+        self.fabric().post(self.to_world(to), packet);
         receipt
     }
 
@@ -144,7 +144,7 @@ impl Comm {
         let reason = Reason {
             call: show,
             site,
-            needs: &|| Needs::One(self.world_rank(to)),
+            needs: &|| Needs::One(self.to_world(to)),
             comm: Some(&self.shared),
             also: &[],
             collective: None,

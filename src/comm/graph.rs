@@ -310,9 +310,9 @@ impl InCall<'_> {
     }
 
     fn differing_ends(&self, odd: &Disagreement, all: &[Edges]) -> Mismatch {
-        let [from, to] = [odd.from, odd.to].map(|rank| self.comm.world_rank(rank));
+        let [from, to] = [odd.from, odd.to].map(|rank| self.comm.to_world(rank));
         let called = |rank: Rank, text: String| Called {
-            rank: self.comm.world_rank(rank),
+            rank: self.comm.to_world(rank),
             call: text,
             site: Some(all[rank].line),
         };

@@ -54,7 +54,7 @@ impl Comm {
 
     fn make_levels(&self) -> Option<Levels> {
         if self.shared.spans() {
-            let way = |rank| vec![self.fabric().process_of(self.world_rank(rank))];
+            let way = |rank| vec![self.fabric().process_of(self.to_world(rank))];
             let ways: Vec<Vec<usize>> = (0..self.size()).map(way).collect();
             return Some(Levels::from_groups(&ways)).filter(|levels| levels.depth() > 1);
         }
@@ -62,7 +62,7 @@ impl Comm {
             return None;
         };
         let first = self.fabric().near().start;
-        let way = |rank| of_rank[self.world_rank(rank) - first].clone();
+        let way = |rank| of_rank[self.to_world(rank) - first].clone();
         let ways: Vec<Vec<usize>> = (0..self.size()).map(way).collect();
         Some(Levels::named(&ways, kinds)).filter(|levels| levels.depth() > 1)
     }

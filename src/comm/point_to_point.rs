@@ -69,7 +69,7 @@ impl Comm {
         let port = &self.core.port;
         let posts = self.posts()
             && to < self.size()
-            && port.posts_at_once(self.world_rank(to), Elements::of(data));
+            && port.posts_at_once(self.to_world(to), Elements::of(data));
         let event = move || CallEvent {
             posts,
             ..send_event("send", to, tag, Elements::of(data), site)
@@ -80,7 +80,7 @@ impl Comm {
                 return self.send_bounded(to, tag, data, &show, site);
             }
             let ((), there) = self.core.port.send(
-                self.world_rank(to),
+                self.to_world(to),
                 self.head(tag),
                 Elements::of(data),
                 || Ok(()),
@@ -316,7 +316,7 @@ impl Comm {
                     .await_receipt(receipt, to, Waits::ForRoom, &show, call.site)
                     .map(|()| received);
             }
-            let (world, head) = (self.world_rank(to), self.head(send_tag));
+            let (world, head) = (self.to_world(to), self.head(send_tag));
             let (received, there) = self.core.port.send(world, head, Elements::of(data), take)?;
             self.posted(to, there).map(|()| received)
         })
@@ -365,7 +365,7 @@ impl Comm {
         let Some(count) = self.next_at_once().filter(|_| plain) else {
             return false;
         };
-        let receiver = self.world_rank(to);
+        let receiver = self.to_world(to);
         if !core
             .port
             .send_at_once(receiver, self.head(tag), data, count)
@@ -406,7 +406,7 @@ impl Comm {
         if there {
             Ok(())
         } else {
-            self.fabric().check_failed(self.world_rank(to))
+            self.fabric().check_failed(self.to_world(to))
         }
     }
 }

@@ -47,7 +47,7 @@ impl Comm {
     /// ```
     #[track_caller]
     pub fn leaders(&self) -> Result<Option<Comm>> {
-        let process = |rank| self.fabric().process_of(self.world_rank(rank));
+        let process = |rank| self.fabric().process_of(self.to_world(rank));
         let leads = (0..self.rank()).all(|rank| process(rank) != self.process());
         self.split_if(leads.then_some(0), 0)
     }
@@ -70,7 +70,9 @@ impl Comm {
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[track_caller]
     pub fn is_near(&self, rank: Rank) -> bool {
-        !self.fabric().is_far(self.world_rank(rank))
+        self.assert_member(rank);
+        !self.fabric().is_far(self.to_world(rank))
     }
 }

@@ -243,7 +243,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
                 return self.send_bounded(to, tag, data, site);
             }
             self.comm.check_receiver::<T>(to)?;
-            let (rank, head) = (self.comm.world_rank(to), self.comm.head(tag));
+            let (rank, head) = (self.comm.to_world(to), self.comm.head(tag));
             let there = self.loans.send(rank, head, elements);
             self.comm.posted(to, there)?;
             Ok(ScopedRequest::sent(self.comm, to, tag, site, data))

@@ -349,7 +349,7 @@ impl InCall<'_> {
         group: &[(u32, i64, Rank)],
         birth: &impl Fn(u32) -> Birth,
     ) -> (Members, Arc<Origin>) {
-        let world = |(.., rank): &(u32, i64, Rank)| self.comm.world_rank(*rank);
+        let world = |(.., rank): &(u32, i64, Rank)| self.comm.to_world(*rank);
         let origin = &self.comm.shared.origin;
         let origin = origin.child(birth(group[0].0), self.call.site);
         (Members::of(group.iter().map(world).collect()), origin)

@@ -102,7 +102,7 @@ impl Comm {
         let (subsets, port) = (&self.shared.subsets, &self.core.port);
         let missing = || {
             let missing = subsets.missing(number).into_iter();
-            missing.map(|rank| self.world_rank(rank)).collect()
+            missing.map(|rank| self.to_world(rank)).collect()
         };
         let reason = Reason {
             call: show,
@@ -123,7 +123,7 @@ impl Comm {
     }
 
     fn make_subset(&self, list: &[Rank], site: Site) -> Arc<CommShared> {
-        let world = list.iter().map(|rank| self.world_rank(*rank));
+        let world = list.iter().map(|rank| self.to_world(*rank));
         let origin = self.shared.origin.child(Birth::Subset, site);
         self.fabric().new_comm(Members::of(world.collect()), origin)
     }
@@ -141,7 +141,7 @@ impl Comm {
             majority.is_some_and(|most| most.list != it.list && most.list.contains(&it.rank))
         };
         let called = |it: &Caller| Called {
-            rank: self.world_rank(it.rank),
+            rank: self.to_world(it.rank),
             call: text(&it.list),
             site: Some(it.site.into()),
         };
@@ -150,7 +150,7 @@ impl Comm {
             odd: callers
                 .iter()
                 .filter(differs)
-                .map(|it| self.world_rank(it.rank))
+                .map(|it| self.to_world(it.rank))
                 .collect(),
             comm: self.shared.name(),
         }

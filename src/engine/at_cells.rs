@@ -344,7 +344,7 @@ impl InCall<'_> {
     /// The needs of a wait for all other ranks that satisfy `which`.
     fn all_of(&self, which: impl Fn(Rank) -> bool) -> Needs {
         let others = self.others().filter(|rank| which(*rank));
-        Needs::All(others.map(|rank| self.comm.world_rank(rank)).collect())
+        Needs::All(others.map(|rank| self.comm.to_world(rank)).collect())
     }
 
     /// Calls `f` for each reader of this rank's cell except itself.

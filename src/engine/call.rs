@@ -210,7 +210,7 @@ impl InCall<'_> {
 
     /// The needs of a wait for packets `from` these ranks.
     pub(crate) fn needs(&self, from: &From<'_>) -> Needs {
-        let world = |rank: &Rank| self.comm.world_rank(*rank);
+        let world = |rank: &Rank| self.comm.to_world(*rank);
         match from {
             From::Rank(rank) => Needs::One(world(rank)),
             From::Any(ranks) => Needs::All(ranks.iter().map(world).collect()),
@@ -312,7 +312,7 @@ impl InCall<'_> {
     pub(crate) fn send<T: Element>(&self, to: Rank, data: &[T]) -> Result<()> {
         self.comm.core.tick()?;
         let ((), there) = self.comm.core.port.send(
-            self.comm.world_rank(to),
+            self.comm.to_world(to),
             self.head(),
             Elements::of(data),
             || Ok(()),
@@ -324,12 +324,12 @@ impl InCall<'_> {
     pub(crate) fn send_value<V: Send + 'static>(&self, to: Rank, value: V) -> Result<bool> {
         self.comm.core.tick()?;
         let port = &self.comm.core.port;
-        Ok(port.send_value(self.comm.world_rank(to), self.head(), value))
+        Ok(port.send_value(self.comm.to_world(to), self.head(), value))
     }
 
     /// The error for a receiver that has ended.
     pub(crate) fn gone(&self, rank: Rank) -> Error {
-        self.comm.fabric().gone(self.comm.world_rank(rank))
+        self.comm.fabric().gone(self.comm.to_world(rank))
     }
 
     /// The rank whose end made a wait for `from` fail; `None` if it failed for another reason.
@@ -396,7 +396,7 @@ impl InCall<'_> {
     fn next(&self, from: &From<'_>, place: &mut Packet) -> Result<()> {
         let (source, tag) = match from {
             // The first packet of the sender's queue must be of this call, so any other number is detected.
-            From::Rank(rank) => (Some(self.comm.world_rank(*rank)), None),
+            From::Rank(rank) => (Some(self.comm.to_world(*rank)), None),
             // Other ranks may be ahead already: the packets of their next calls wait.
             From::Any(_) => (None, Some(self.number)),
         };

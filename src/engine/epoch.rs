@@ -24,7 +24,7 @@ impl InCall<'_> {
         let compared = fabric.compare_calls(&self.comm.shared, self.number);
         let compared = compared.map(|compared| compared.mismatch);
         let called = |rank| {
-            let world = self.comm.world_rank(rank);
+            let world = self.comm.to_world(rank);
             let call = self.record_of(world);
             Called {
                 rank: world,

@@ -175,7 +175,7 @@ impl InCall<'_> {
         let compared = compared.map(|found| found.mismatch);
         let mismatch = compared.unwrap_or_else(|| {
             let theirs = format!("another call, with {} x {}", label.count, label.info.name());
-            self.against(self.comm.world_rank(from), "", theirs)
+            self.against(self.comm.to_world(from), "", theirs)
         });
         Error::new(ErrorKind::Mismatch(Arc::new(mismatch)))
     }

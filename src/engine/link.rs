@@ -64,7 +64,7 @@ impl InCall<'_> {
             return self.send_with_receipt(to, data, meanwhile);
         }
         self.comm.core.port.lend(
-            self.comm.world_rank(to),
+            self.comm.to_world(to),
             self.head(),
             data,
             |packet| self.put(to, || self.comm.lanes.post_packet(to, packet)),
@@ -132,7 +132,7 @@ impl InCall<'_> {
     /// Traces that a message of this call is about to leave.
     #[inline]
     pub(crate) fn note_sending(&self, to: Rank, bytes: usize) {
-        let (world, recorder) = (self.comm.world_rank(to), &self.comm.core.port.recorder);
+        let (world, recorder) = (self.comm.to_world(to), &self.comm.core.port.recorder);
         recorder.sends(world, || self.head(), bytes);
     }
 
@@ -140,13 +140,13 @@ impl InCall<'_> {
     #[inline]
     pub(crate) fn note_sent(&self, to: Rank) {
         let recorder = &self.comm.core.port.recorder;
-        recorder.has_sent(self.comm.world_rank(to));
+        recorder.has_sent(self.comm.to_world(to));
     }
 
     /// Notes that a message of this call was received from a rank.
     #[inline]
     pub(crate) fn note_received(&self, from: Rank) {
-        let from = self.comm.world_rank(from);
+        let from = self.comm.to_world(from);
         let recorder = &self.comm.core.port.recorder;
         recorder.received_from(from, || self.head_of(from));
     }

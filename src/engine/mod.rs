@@ -218,8 +218,24 @@ impl Comm {
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[inline]
+    #[track_caller]
     pub fn world_rank(&self, rank: Rank) -> Rank {
+        self.assert_member(rank);
+        self.to_world(rank)
+    }
+
+    /// The world rank of a rank that is there.
+    #[inline]
+    pub(crate) fn to_world(&self, rank: Rank) -> Rank {
         self.shared.members.world(rank)
+    }
+
+    /// Panics if there is no such rank.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn assert_member(&self, rank: Rank) {
+        let size = self.size();
+        assert!(rank < size, "rank {rank} is not one of the {size} ranks");
     }
 
     /// Makes this thread rank `me` of a world of which it is not yet a rank. `live` counts it among the ranks that need

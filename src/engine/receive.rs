@@ -295,7 +295,7 @@ impl Comm {
             Tag::Any => None,
         };
         let source = match call.from {
-            Source::Rank(rank) => Some(self.world_rank(rank)),
+            Source::Rank(rank) => Some(self.to_world(rank)),
             Source::Any => None,
         };
         Want::new(self.shared.context + call.context, source, tag)

@@ -136,7 +136,7 @@ impl Comm {
     /// Whether a rank of this communicator is in another process.
     #[inline]
     pub(crate) fn is_elsewhere(&self, rank: Rank) -> bool {
-        self.shared.spans() && self.fabric().is_far(self.world_rank(rank))
+        self.shared.spans() && self.fabric().is_far(self.to_world(rank))
     }
 
     #[cold]

@@ -20,7 +20,7 @@ pub(super) struct Shown<'a> {
 
 /// What a wait for these ranks of a communicator needs.
 fn needs_of(comm: &Comm, ranks: &[Rank]) -> Needs {
-    let world: Vec<Rank> = ranks.iter().map(|rank| comm.world_rank(*rank)).collect();
+    let world: Vec<Rank> = ranks.iter().map(|rank| comm.to_world(*rank)).collect();
     match world[..] {
         [one] => Needs::One(one),
         _ => Needs::All(world),
