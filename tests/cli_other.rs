@@ -59,3 +59,19 @@ fn a_command_that_is_missing_is_told_of_with_what_to_do() {
         assert_eq!(said, format!("{}{advice}\n", nowhere(name)));
     }
 }
+
+#[test]
+fn a_program_that_cannot_be_run_is_wrong_input() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("no-program");
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("rankfold-plain");
+    fs::write(&program, "no program").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o644)).unwrap();
+    let refused = rankfold(&["plain"], &folder);
+    assert_eq!(refused.status.code(), Some(2));
+    let said = String::from_utf8(refused.stderr).unwrap();
+    assert!(
+        said.starts_with(&format!("error: {}: ", program.display())),
+        "{said}"
+    );
+}

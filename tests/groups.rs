@@ -156,6 +156,10 @@ fn wrong_members_are_refused() {
             let single = comm.subset(&[comm.rank()])?;
             let error = all.communicator(&single).map(drop).unwrap_err();
             assert!(matches!(error.kind(), ErrorKind::Usage(_)), "{error}");
+            let foreign = usize::from(comm.rank() == 0);
+            let says = format!("rank {foreign} of the world is not one of the 1 members");
+            assert!(error.to_string().contains(&says), "{error}");
+            assert_eq!(error.site().unwrap().file(), file!());
             comm.barrier() // as if they had not been called
         })
         .unwrap();

@@ -70,7 +70,16 @@ fn calls_with_wrong_arguments_are_refused() {
             };
             usage(comm.isend(2, 0, vec![0]).unwrap_err());
             usage(comm.isend_value(2, 0, 0).unwrap_err());
-            usage(comm.irecv::<u8>(-1, 0).unwrap_err());
+            let negative = comm.irecv::<u8>(-1, 0).unwrap_err();
+            let text = negative.to_string();
+            usage(negative);
+            assert!(text.starts_with("irecv(from -1, tag 0) at "), "{text}");
+            assert!(
+                text.ends_with(
+                    "the sender -1 is no rank, which is 0 or more; any rank is Source::Any"
+                ),
+                "{text}"
+            );
             usage(comm.irecv_value::<u8>(2, 0).unwrap_err());
             usage(comm.iprobe(2, 0).unwrap_err());
             usage(comm.probe_matched(2, 0).unwrap_err());

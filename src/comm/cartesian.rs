@@ -150,14 +150,21 @@ impl Cartesian {
 }
 
 fn check_grid(dims: &[usize], periodic: &[bool], ranks: usize) -> Result<()> {
-    let mut sides = dims.iter();
-    let places = sides.try_fold(1usize, |all, dim| all.checked_mul(*dim));
-    if places == Some(ranks) && dims.len() == periodic.len() {
-        return Ok(());
+    if dims.len() != periodic.len() {
+        return Err(Error::usage(format!(
+            "{} dimensions, and whether {} are periodic",
+            dims.len(),
+            periodic.len()
+        )));
     }
-    let ends = periodic.len();
+    let mut sides = dims.iter();
+    let places = match sides.try_fold(1usize, |all, dim| all.checked_mul(*dim)) {
+        Some(places) if places == ranks => return Ok(()),
+        Some(places) => places.to_string(),
+        None => "countless".into(),
+    };
     Err(Error::usage(format!(
-        "a grid of {dims:?} with {ends} ends does not fit {ranks} ranks"
+        "a grid of {dims:?} has {places} places, and there are {ranks} ranks"
     )))
 }
 

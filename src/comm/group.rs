@@ -1,6 +1,7 @@
 //! [`Group`]: an ordered set of ranks as a value, without communication.
 
 use std::fmt;
+use std::panic::Location;
 
 use super::Comm;
 use crate::Rank;
@@ -219,10 +220,17 @@ impl Group {
     #[track_caller]
     pub fn communicator(&self, parent: &Comm) -> Result<Comm> {
         let members = &parent.shared.members;
-        // A rank that is no member there is refused by the call, which names its line.
-        let ranks = self.world_ranks().map(|rank| members.member(rank));
-        let ranks: Vec<Rank> = ranks.map(|rank| rank.unwrap_or(usize::MAX)).collect();
-        parent.subset(&ranks)
+        let foreign = |rank: &Rank| members.member(*rank).is_none();
+        if let Some(rank) = self.world_ranks().find(foreign) {
+            let (show, size) = (&|| format!("communicator({self:?})"), parent.size());
+            return parent.op(Location::caller(), show, || {
+                Err(Error::usage(format!(
+                    "rank {rank} of the world is not one of the {size} members of the communicator"
+                )))
+            });
+        }
+        let ranks = self.world_ranks().filter_map(|rank| members.member(rank));
+        parent.subset(&ranks.collect::<Vec<_>>())
     }
 }
 
@@ -231,12 +239,8 @@ pub(super) fn check_members(ranks: &[Rank], size: usize) -> Result<()> {
     let mut sorted = ranks.to_vec();
     sorted.sort_unstable();
     if let Some(last) = sorted.last().filter(|last| **last >= size) {
-        let who = match *last {
-            usize::MAX => "a rank".to_string(),
-            last => format!("rank {last}"),
-        };
         return Err(Error::usage(format!(
-            "{who} is not one of the {size} members"
+            "rank {last} is not one of the {size} members"
         )));
     }
     match sorted.windows(2).find(|two| two[0] == two[1]) {

@@ -57,7 +57,7 @@ impl Comm {
 /// use rankfold::{ErrorKind, World, collective::Algorithm, op};
 ///
 /// let firsts = World::new(5).run(|comm| {
-///     // Algorithms have names, too: `rankfold list` prints them.
+///     // Algorithms have names, too: `rankfold algorithms` prints them.
 ///     let pipeline = comm.using("chain:segments=10".parse().unwrap());
 ///     let mut v = [comm.rank() as u64; 100];
 ///     pipeline.scan(&mut v, op::Sum)?;

@@ -52,7 +52,8 @@ impl From<Rank> for Source {
 impl From<i32> for Source {
     /// Lets a plain literal be a source. A negative number is not a rank; the receive reports that.
     fn from(rank: i32) -> Self {
-        Source::Rank(Rank::try_from(rank).unwrap_or(Rank::MAX))
+        // A negative number stays one: no world has so many ranks.
+        Source::Rank(rank as Rank)
     }
 }
 
@@ -76,10 +77,26 @@ impl From<i32> for Tag {
     }
 }
 
+/// A rank of a call, as it was written: perhaps a negative number.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown(pub Rank);
+
+impl Shown {
+    pub(crate) fn is_negative(self) -> bool {
+        self.0.cast_signed() < 0
+    }
+}
+
+impl fmt::Display for Shown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.cast_signed().fmt(f)
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Source::Rank(rank) => rank.fmt(f),
+            Source::Rank(rank) => Shown(*rank).fmt(f),
             Source::Any => f.write_str("any"),
         }
     }

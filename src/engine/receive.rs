@@ -7,10 +7,10 @@ use std::panic::Location;
 use std::time::Instant;
 
 use super::Comm;
-use super::envelope::{Source, Status, Tag, has_room, is_of_type};
+use super::envelope::{Shown, Source, Status, Tag, has_room, is_of_type};
 use super::rank_state::Core;
 use crate::Rank;
-use crate::error::{Result, Site};
+use crate::error::{Error, Result, Site};
 use crate::op::Element;
 use crate::op::elements::{ElementsMut, Info};
 use crate::transport::CommShared;
@@ -23,6 +23,14 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::progress::reason::Reason;
 use crate::transport::trace::call_event::{CallEvent, Peer, Tagged};
 use crate::transport::trace::words::OnComm;
+
+#[cold]
+fn no_rank(sender: Rank) -> Error {
+    let sender = Shown(sender);
+    Error::usage(format!(
+        "the sender {sender} is no rank, which is 0 or more; any rank is Source::Any"
+    ))
+}
 
 /// One receiving call: what it accepts and how it prints.
 #[derive(Clone, Copy)]
@@ -132,6 +140,7 @@ impl Comm {
     #[inline]
     pub(crate) fn check_source(&self, call: &Receive) -> Result<()> {
         match call.from {
+            Source::Rank(rank) if Shown(rank).is_negative() => Err(no_rank(rank)),
             Source::Rank(rank) => self.check_peer("the sender", rank),
             Source::Any => self.check_not_revoked(),
         }

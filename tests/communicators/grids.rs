@@ -192,17 +192,35 @@ fn grids_of_absurd_numbers_are_found_or_refused_at_once() {
 
 #[test]
 fn a_grid_that_does_not_fit_is_refused_with_its_call_and_line() {
-    let texts = rankfold::World::new(3).run(|comm| {
-        let line = line!() + 1;
-        let refused = Cartesian::new(comm, &[0, 1 << 40, 7], &[true, false]).map(drop);
-        comm.barrier()?;
-        Ok((refused.unwrap_err().to_string(), line))
-    });
-    for (text, line) in texts.unwrap() {
-        let call = "cartesian([0, 1099511627776, 7], [true, false]) at ";
-        assert!(text.starts_with(call), "{text}");
-        assert!(text.contains(&format!("{}:{line}:", file!())), "{text}");
-        let says = "a grid of [0, 1099511627776, 7] with 2 ends does not fit 3 ranks";
-        assert!(text.ends_with(says), "{text}");
+    let grids: [(&[usize], &[bool], &str); 4] = [
+        (&[3], &[], "1 dimensions, and whether 0 are periodic"),
+        (
+            &[2, 3],
+            &[true; 2],
+            "a grid of [2, 3] has 6 places, and there are 3 ranks",
+        ),
+        (
+            &[0, 1 << 40, 7],
+            &[true; 3],
+            "[0, 1099511627776, 7] has 0 places, and there are 3 ranks",
+        ),
+        (
+            &[1 << 40, 1 << 40],
+            &[true; 2],
+            "has countless places, and there are 3 ranks",
+        ),
+    ];
+    for (dims, periodic, says) in grids {
+        let texts = rankfold::World::new(3).run(|comm| {
+            let line = line!() + 1;
+            let refused = Cartesian::new(comm, dims, periodic).map(drop);
+            comm.barrier()?;
+            Ok((refused.unwrap_err().to_string(), line))
+        });
+        for (text, line) in texts.unwrap() {
+            let call = format!("cartesian({dims:?}, {periodic:?}) at {}:{line}:", file!());
+            assert!(text.starts_with(&call), "{text}");
+            assert!(text.ends_with(says), "{text}");
+        }
     }
 }

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Barrier;
 use std::thread;
 
-use rankfold::{Comm, Seat, World};
+use rankfold::{Comm, Outcome, Seat, World};
 
 use super::{all_sum, is_gone, triangle_by_message};
 use crate::common::{assert_usage, scaled};
@@ -82,6 +82,12 @@ fn a_seat_is_taken_once_and_only_if_there_is_one() {
     assert_usage(seats.take(2).map(|_| ()), "seat 2 is not one of 2");
     let left: Vec<_> = seats.into_iter().map(|seat| seat.rank()).collect();
     assert_eq!(left, [0]);
+}
+
+#[test]
+fn a_report_of_a_world_that_cannot_start_gives_the_reason() {
+    let report = World::connect(0).report(Vec::<Outcome<()>>::new());
+    assert_usage(report.map(drop), "a world has at least one rank");
 }
 
 #[test]
