@@ -109,6 +109,7 @@
 //!
 //! Linux on x86-64 is tested. Pinning is done on Linux only; elsewhere the operating system places the ranks.
 #![deny(unsafe_code)]
+#![warn(missing_debug_implementations)]
 #[cfg(all(feature = "mpi", not(target_os = "linux")))]
 compile_error!("the feature `mpi` needs Linux");
 

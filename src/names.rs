@@ -161,6 +161,7 @@ impl std::error::Error for UnknownCollective {}
 /// assert!(refused.to_string().starts_with("no transport is called `channel`; did you mean `channels`?"));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Transport {
     /// What is fastest: collectives over shared memory, short messages through SPSC rings, long ones read in the
     /// sender's buffer, and the rest over channels.

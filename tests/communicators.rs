@@ -14,7 +14,9 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{noise, team};
-use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Result, Source, World, WorldError, op};
+use rankfold::{
+    Cartesian, Comm, Error, ErrorKind, Outcome, Rank, Result, Source, World, WorldError, op,
+};
 
 /// Returns the members of a rank's part of a split, in order, by the plainest code.
 fn group(wishes: &[(Option<u32>, i64)], me: Rank) -> Option<Vec<Rank>> {
@@ -283,4 +285,24 @@ fn ranks_that_are_not_there_have_no_place() {
             }
         }
     }
+}
+
+#[test]
+fn what_belongs_to_a_rank_can_be_printed() {
+    #[derive(Debug)]
+    struct Solver {
+        _grid: Cartesian,
+    }
+    let printed = World::new(2).run(|comm| {
+        let grid = Cartesian::new(comm, &[2], &[true])?;
+        Ok((format!("{comm:?}"), format!("{:?}", Solver { _grid: grid })))
+    });
+    for (rank, (comm, solver)) in printed.unwrap().iter().enumerate() {
+        assert_eq!(*comm, format!("Comm {{ rank: {rank}, size: 2, .. }}"));
+        let start = format!("Solver {{ _grid: Cartesian {{ rank: {rank}, size: 2, comm: cartesian");
+        assert!(solver.starts_with(&start), "{solver}");
+    }
+    let seats = World::connect(1);
+    assert_eq!(format!("{seats:?}"), "Seats { size: 1, .. }");
+    assert_eq!(format!("{:?}", seats.take(0)), "Ok(Seat { rank: 0, .. })");
 }

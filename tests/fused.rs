@@ -321,11 +321,10 @@ fn mismatch<R: Debug>(report: Report<R>) -> Mismatch {
         _ => None,
     });
     let found = found.expect("a mismatch");
-    Mismatch {
-        calls: Vec::new(),
-        odd: found.odd.clone(),
-        comm: Some(found.to_string().into()),
-    }
+    let mut same = Mismatch::clone(&found);
+    same.calls.clear();
+    same.comm = Some(found.to_string().into());
+    same
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Ranks on a grid: coordinates and neighbours.
 
+use std::fmt;
 use std::ops::Deref;
 use std::panic::Location;
 
@@ -33,6 +34,12 @@ use crate::transport::trace::origin::Birth;
 pub struct Cartesian {
     neighborhood: Neighborhood,
     places: Places,
+}
+
+impl fmt::Debug for Cartesian {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, "Cartesian")
+    }
 }
 
 impl Deref for Cartesian {

@@ -5,6 +5,7 @@
 //! single element of an all-reduce, whose operator folds each vector at its place. Vectors that do not fit into one
 //! block are packed into several, in their order; a vector that fits into none is reduced by itself.
 
+use std::fmt;
 use std::rc::Rc;
 
 use super::Comm;
@@ -135,6 +136,12 @@ pub struct Fused<'buf> {
     vectors: List<'buf>,
     /// Whether one of them is to be summed exactly.
     exact: bool,
+}
+
+impl fmt::Debug for Fused<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fused").finish_non_exhaustive()
+    }
 }
 
 impl<'buf> Fused<'buf> {

@@ -1,5 +1,6 @@
 //! [`Graph`]: a communicator whose ranks name those they receive from and those they send to.
 
+use std::fmt;
 use std::ops::Deref;
 use std::panic::Location;
 use std::sync::Arc;
@@ -22,6 +23,12 @@ pub struct Graph {
     neighborhood: Neighborhood,
     sources: Box<[Rank]>,
     destinations: Box<[Rank]>,
+}
+
+impl fmt::Debug for Graph {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, "Graph")
+    }
 }
 
 impl Deref for Graph {

@@ -3,6 +3,7 @@
 //! A layer above the library says by it what its messages hold, in the envelope instead of in the message: that of MPI's C
 //! interface has type signatures.
 
+use std::fmt;
 use std::ops::Deref;
 
 use super::{Comm, Status};
@@ -26,6 +27,12 @@ use super::{Comm, Status};
 /// ```
 pub struct Marked<'c> {
     comm: &'c Comm,
+}
+
+impl fmt::Debug for Marked<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comm.show(f, "Marked")
+    }
 }
 
 impl<'c> Marked<'c> {

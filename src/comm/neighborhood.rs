@@ -1,5 +1,6 @@
 //! [`Neighborhood`]: a communicator whose ranks have neighbours, and the collectives among these.
 
+use std::fmt;
 use std::ops::Deref;
 use std::panic::Location;
 use std::rc::Rc;
@@ -64,6 +65,12 @@ pub struct Neighborhood {
     incoming: usize,
     /// Whether every rank knows the length of equal blocks, so that it is compared.
     grid: bool,
+}
+
+impl fmt::Debug for Neighborhood {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comm.show(f, "Neighborhood")
+    }
 }
 
 impl Deref for Neighborhood {

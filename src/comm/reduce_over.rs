@@ -1,5 +1,6 @@
 //! Reductions over a topology that the caller chooses: arguments and refusals. The loop itself is in `reduce_loop`.
 
+use std::fmt;
 use std::panic::Location;
 
 use super::Comm;
@@ -110,6 +111,12 @@ pub struct ReduceOver<'a, T, O> {
     site: Site,
 }
 
+impl<T, O> fmt::Debug for ReduceOver<'_, T, O> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comm.show(f, "ReduceOver")
+    }
+}
+
 impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
     /// Sets the order of folding. The default is by step if the operator commutes, and by rank otherwise.
     pub fn order(mut self, order: Order) -> Self {
@@ -214,6 +221,12 @@ pub struct ReduceValueOver<'a, V, F> {
     fold: F,
     order: Order,
     site: Site,
+}
+
+impl<V, F> fmt::Debug for ReduceValueOver<'_, V, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comm.show(f, "ReduceValueOver")
+    }
 }
 
 impl<V: Send + 'static, F: FnMut(V, V) -> V> ReduceValueOver<'_, V, F> {

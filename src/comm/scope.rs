@@ -5,6 +5,7 @@
 //! time, and no unsafe code is needed.
 
 use std::cell::{Cell, RefCell};
+use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::rc::Rc;
@@ -38,6 +39,12 @@ pub struct Scope<'scope, 'env: 'scope> {
     /// Invariant in both lifetimes: neither may shrink or grow.
     scope: PhantomData<&'scope mut &'scope ()>,
     env: PhantomData<&'env mut &'env ()>,
+}
+
+impl fmt::Debug for Scope<'_, '_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comm.show(f, "Scope")
+    }
 }
 
 /// Copies a message into the first elements of a buffer of elements of type `T`.

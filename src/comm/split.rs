@@ -23,6 +23,7 @@ pub(super) type Place = Option<(Arc<CommShared>, Rank)>;
 
 /// A part of the machine whose ranks share a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Level {
     /// A physical package.
     Package,

@@ -1,6 +1,8 @@
 //! Collectives with an algorithm that the caller chooses: the view. Its methods stand beside those of `Comm`, which run
 //! the same code with the automatic choice.
 
+use std::fmt;
+
 use super::Comm;
 use crate::collective::Algorithm;
 
@@ -76,4 +78,10 @@ pub struct Using<'a> {
     pub(super) comm: &'a Comm,
     /// `None` for the automatic choice.
     pub(super) algorithm: Option<Algorithm>,
+}
+
+impl fmt::Debug for Using<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comm.show(f, "Using")
+    }
 }

@@ -7,6 +7,7 @@
 //! destructors of values and functions do, they run after the communicator knows that the call has failed, or that the
 //! rank has ended.
 
+use std::fmt;
 use std::panic::Location;
 
 use super::Comm;
@@ -52,6 +53,12 @@ impl Comm {
 #[must_use = "it does nothing until one of its collectives is called"]
 pub struct Values<'a> {
     pub(super) comm: &'a Comm,
+}
+
+impl fmt::Debug for Values<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comm.show(f, "Values")
+    }
 }
 
 impl Values<'_> {

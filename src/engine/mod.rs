@@ -36,6 +36,7 @@ pub(crate) mod spread;
 pub(crate) mod workspace;
 
 use std::cell::{Cell, OnceCell, RefCell};
+use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -174,6 +175,12 @@ pub struct Comm {
     pub(crate) parts: OnceCell<Box<spread::OwnParts>>,
 }
 
+impl fmt::Debug for Comm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.show(f, "Comm")
+    }
+}
+
 impl Drop for Comm {
     fn drop(&mut self) {
         self.core.spares.forget(self.shared.context);
@@ -228,6 +235,16 @@ impl Comm {
     #[inline]
     pub(crate) fn to_world(&self, rank: Rank) -> Rank {
         self.shared.members.world(rank)
+    }
+
+    /// Prints something of this communicator: the rank and the size, and the name unless it is the world.
+    pub(crate) fn show(&self, f: &mut fmt::Formatter<'_>, what: &str) -> fmt::Result {
+        let mut all = f.debug_struct(what);
+        all.field("rank", &self.rank()).field("size", &self.size());
+        if let Some(name) = self.shared.name() {
+            all.field("comm", &format_args!("{name}"));
+        }
+        all.finish_non_exhaustive()
     }
 
     /// Panics if there is no such rank.

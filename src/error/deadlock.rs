@@ -11,6 +11,7 @@ use crate::Rank;
 /// It prints as a table with the call and the line of every rank in it, and the communicators unless all calls are on
 /// the world.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Deadlock {
     /// The ranks that cannot proceed, in rank order.
     pub stuck: Vec<Stuck>,
@@ -27,6 +28,7 @@ pub struct Deadlock {
 
 /// One rank of a [`Deadlock`].
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Stuck {
     /// The rank.
     pub rank: Rank,
@@ -51,6 +53,8 @@ impl Stuck {
         (!parts.is_empty()).then(|| parts.join("; "))
     }
 }
+
+impl std::error::Error for Deadlock {}
 
 impl fmt::Display for Deadlock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

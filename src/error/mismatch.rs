@@ -7,7 +7,8 @@ use super::rows::{Row, SourceLine, on, table};
 use crate::Rank;
 
 /// Collective calls of one communicator that do not match.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Mismatch {
     /// The call of each rank, as far as it is known.
     pub calls: Vec<Called>,
@@ -18,7 +19,8 @@ pub struct Mismatch {
 }
 
 /// One rank of a [`Mismatch`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Called {
     /// The rank.
     pub rank: Rank,
@@ -42,6 +44,8 @@ impl Mismatch {
         lines.all(|line| line.is_none() || there.contains(&line))
     }
 }
+
+impl std::error::Error for Mismatch {}
 
 impl fmt::Display for Mismatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -3,6 +3,8 @@
 //! A loop that asked such an operator for each element would be several times as slow. So a fold asks once which
 //! operator is meant ([`Operator::meant`]) and then runs that operator's own loop.
 
+use std::fmt;
+
 use super::{Element, Operator, kernels};
 
 /// A fold, for any operator.
@@ -13,6 +15,12 @@ pub trait Fold<T: Element> {
 
 /// A fold as an argument of [`Operator::meant`]. No other crate can name it, so none can leave out its fold.
 pub struct Task<F>(pub(crate) F);
+
+impl<F> fmt::Debug for Task<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Task").finish_non_exhaustive()
+    }
+}
 
 /// `acc[i] ← acc[i] ⊕ right[i]`.
 #[inline]

@@ -158,6 +158,7 @@ pub fn run_ranks(ranks: usize, name: &str, body: fn(&Comm) -> Result<()>) -> Tri
 }
 
 /// The result of such a test.
+#[derive(Debug)]
 #[doc(hidden)]
 pub struct Tried(std::result::Result<(), Box<TrialFailure>>);
 

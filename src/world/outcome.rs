@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::unwind::Panic;
 
 /// The outcome of one rank.
-#[derive(Debug)]
+#[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum Outcome<R, E = Error> {
     /// It returned this value.

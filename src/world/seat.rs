@@ -47,6 +47,14 @@ pub struct Seats {
     refused: Option<String>,
 }
 
+impl fmt::Debug for Seats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seats")
+            .field("size", &self.size())
+            .finish_non_exhaustive()
+    }
+}
+
 /// The world of the seats.
 struct Made {
     setup: Setup,
@@ -194,6 +202,14 @@ impl IntoIterator for Seats {
 #[must_use = "a seat that is dropped is a rank that has left"]
 pub struct Seat {
     start: Option<Start>,
+}
+
+impl fmt::Debug for Seat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Seat")
+            .field("rank", &self.rank())
+            .finish_non_exhaustive()
+    }
 }
 
 impl Seat {

@@ -16,6 +16,7 @@ use crate::unwind;
 
 /// Whether the ranks of a world are spread over the processes that an MPI launcher has started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Spread {
     /// They are threads of this process alone, and no MPI library is used.
     #[default]

@@ -132,9 +132,56 @@ impl Team {
         &self,
         f: impl Fn(&Comm) -> Result<R> + Sync,
     ) -> Result<Vec<R>, WorldError> {
+        self.try_run(f)
+    }
+
+    /// [`run`](Self::run) with the caller's own error type.
+    ///
+    /// # Errors
+    ///
+    /// As [`run`](Self::run).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{World, WorldError};
+    ///
+    /// let team = World::new(2).start()?;
+    /// let error = team.try_run(|comm| if comm.rank() == 0 { Ok(()) } else { Err("no luck") });
+    /// assert!(matches!(error, Err(WorldError::Failed { rank: 1, error: "no luck" })));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    pub fn try_run<R: Send, E: Send + fmt::Display>(
+        &self,
+        f: impl Fn(&Comm) -> Result<R, E> + Sync,
+    ) -> Result<Vec<R>, WorldError<E>> {
         let mut team_run = TeamRunOf::new(&f);
         let verdict = self.threads.decide(&mut team_run);
         team_run.settle(verdict)
+    }
+
+    /// Runs `f` once on every rank and reports the outcome of each, as [`World::run_each`] does.
+    ///
+    /// # Panics
+    ///
+    /// Panics if called from one of this team's own ranks. [`try_run_each`](Self::try_run_each) returns that as an error.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::World;
+    ///
+    /// let team = World::new(2).start()?;
+    /// let report = team.run_each(|comm| match comm.rank() {
+    ///     0 => comm.recv::<u8>(1, 0).map(drop), // rank 1 returns
+    ///     _ => Ok(()),
+    /// });
+    /// assert_eq!(report.culprit, Some(1));
+    /// # Ok::<(), rankfold::WorldError>(())
+    /// ```
+    pub fn run_each<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Report<R> {
+        self.try_run_each(f)
+            .unwrap_or_else(|error| panic!("{error}"))
     }
 
     /// Runs `f` once on every rank and reports the outcome of each, as [`World::try_run_each`] does.

@@ -3,6 +3,7 @@
 //! Only the thread of the rank sends: it takes the parts out of a queue. While it waits there it counts as a rank that
 //! runs, since the other threads may still bring a part; once all parts are ready or dropped, none can come.
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -24,6 +25,15 @@ pub struct Part<'s, T> {
     number: usize,
     elements: &'s mut [T],
     queue: Sender<Ready<T>>,
+}
+
+impl<T> fmt::Debug for Part<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Part")
+            .field("number", &self.number)
+            .field("len", &self.elements.len())
+            .finish_non_exhaustive()
+    }
 }
 
 /// The number of a part that is ready, and a copy of its elements.
@@ -62,6 +72,12 @@ impl<T: Element> Part<'_, T> {
 pub struct ReadyParts<'s, 'c, T> {
     sending: &'s mut Sending<'c>,
     queue: Receiver<Ready<T>>,
+}
+
+impl<T> fmt::Debug for ReadyParts<'_, '_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ReadyParts").finish_non_exhaustive()
+    }
 }
 
 impl<T: Element> ReadyParts<'_, '_, T> {

@@ -1,5 +1,6 @@
 //! Post, start, complete, wait: an epoch of some targets and some origins (generalised active target).
 
+use std::fmt;
 use std::panic::Location;
 
 use super::outbox::Outbox;
@@ -23,6 +24,12 @@ pub struct ExposureEpoch<'w, T: Element> {
     over: bool,
 }
 
+impl<T: Element> fmt::Debug for ExposureEpoch<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.window.comm.show(f, "ExposureEpoch")
+    }
+}
+
 /// The access to the parts of some ranks; see [`Window::start`].
 ///
 /// If it is dropped without [`complete`](Self::complete), what was put is lost, and the targets wait for a `complete`
@@ -32,6 +39,12 @@ pub struct AccessEpoch<'w, T: Element> {
     window: &'w Window<T>,
     parts: Vec<(Rank, SharedElements<'w, T>)>,
     outbox: Outbox<T>,
+}
+
+impl<T: Element> fmt::Debug for AccessEpoch<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.window.comm.show(f, "AccessEpoch")
+    }
 }
 
 impl<T: Element> Window<T> {

@@ -1,5 +1,6 @@
 //! Windows of atomics: every operation is allowed at any time, on any rank's part.
 
+use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -50,6 +51,12 @@ use crate::unwind;
 pub struct AtomicWindow<T: AtomicElement> {
     comm: Comm,
     table: Arc<AtomicParts<T>>,
+}
+
+impl<T: AtomicElement> fmt::Debug for AtomicWindow<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comm.show(f, "AtomicWindow")
+    }
 }
 
 /// The parts of all ranks.

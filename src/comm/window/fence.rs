@@ -2,6 +2,7 @@
 //! target).
 
 use std::cell::OnceCell;
+use std::fmt;
 use std::panic::Location;
 
 use super::Window;
@@ -27,6 +28,12 @@ pub struct FenceEpoch<'w, T: Element> {
     /// The parts that were read, each from then on.
     reads: Box<[OnceCell<SharedElements<'w, T>>]>,
     outbox: Outbox<T>,
+}
+
+impl<T: Element> fmt::Debug for FenceEpoch<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.window.comm.show(f, "FenceEpoch")
+    }
 }
 
 impl<T: Element> Window<T> {

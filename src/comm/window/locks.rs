@@ -1,5 +1,6 @@
 //! Locks: a rank accesses one part, or all, without any call of the other ranks (passive target).
 
+use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 
@@ -17,6 +18,14 @@ use crate::transport::trace::call_event::CallEvent;
 #[must_use = "it unlocks when it is dropped"]
 pub struct SharedPart<'w, T: Element>(SharedElements<'w, T>);
 
+impl<T: Element> fmt::Debug for SharedPart<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SharedPart")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
+
 impl<T: Element> Deref for SharedPart<'_, T> {
     type Target = [T];
 
@@ -31,6 +40,14 @@ impl<T: Element> Deref for SharedPart<'_, T> {
 #[doc(alias = "MPI_Win_unlock")]
 #[must_use = "it unlocks when it is dropped"]
 pub struct ExclusivePart<'w, T: Element>(ExclusiveElements<'w, T>);
+
+impl<T: Element> fmt::Debug for ExclusivePart<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ExclusivePart")
+            .field("len", &self.len())
+            .finish_non_exhaustive()
+    }
+}
 
 impl<T: Element> Deref for ExclusivePart<'_, T> {
     type Target = [T];
@@ -52,6 +69,14 @@ impl<T: Element> DerefMut for ExclusivePart<'_, T> {
 #[doc(alias = "MPI_Win_unlock_all")]
 #[must_use = "it unlocks when it is dropped"]
 pub struct AllParts<'w, T: Element>(Vec<SharedElements<'w, T>>);
+
+impl<T: Element> fmt::Debug for AllParts<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AllParts")
+            .field("size", &self.0.len())
+            .finish_non_exhaustive()
+    }
+}
 
 impl<T: Element> AllParts<'_, T> {
     /// Returns the parts, in rank order.

@@ -82,6 +82,7 @@ mod locks;
 mod outbox;
 mod waiting;
 
+use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -132,6 +133,12 @@ pub struct Window<T: Element> {
     /// A communicator of its own, so that fences of different windows do not match.
     comm: Comm,
     table: Arc<WindowParts<T>>,
+}
+
+impl<T: Element> fmt::Debug for Window<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.comm.show(f, "Window")
+    }
 }
 
 /// What all ranks of a window share.

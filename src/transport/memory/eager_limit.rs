@@ -7,6 +7,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// How many messages between two ranks the library buffers until they are received, see
 /// [`World::buffering`](crate::World::buffering).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Buffering {
     /// All messages: no send waits for its receiver.
     #[default]
