@@ -34,14 +34,15 @@
 //!
 //! | MPI | here |
 //! |---|---|
-//! | `MPI_Type_contiguous` | [`Layout::contiguous`]; of another type: [`Layout::repeated`] with its extent as stride |
+//! | `MPI_Type_contiguous` | [`Layout::contiguous`]; of another type: [`Layout::repeated`] with that type's extent in MPI as stride: see [`Layout::extent`] |
 //! | `MPI_Type_vector`, `_create_hvector` | [`Layout::vector`]; of another type: [`Layout::repeated`] |
 //! | `MPI_Type_indexed`, `_create_indexed_block`, `_create_hindexed` | [`Layout::indexed`]; of other types: [`Layout::placed`] |
 //! | `MPI_Type_create_subarray` | [`Layout::subarray`] |
 //! | `MPI_Type_create_darray` | a subarray, or a vector for cyclic distributions |
 //! | `MPI_Type_create_struct` | a Rust struct (`#[derive(Clone, Copy)]`) or a tuple; parts at several places of one slice: [`Layout::placed`] |
 //! | `MPI_Type_create_resized` | the stride of [`Layout::repeated`] |
-//! | `MPI_Type_size`, `_get_extent` | [`Layout::len`], [`Layout::extent`] |
+//! | `MPI_Type_size` | [`Layout::len`] |
+//! | `MPI_Type_get_extent`, `_get_true_extent` | none; the true upper bound, counted from 0, is [`Layout::extent`] |
 //! | `MPI_Type_commit`, `_dup`, `_free` | not needed; clone, drop |
 //! | `MPI_Pack`, `MPI_Unpack` | [`Layout::pack`], [`Layout::unpack`]; of several types in one message: send a tuple or a struct |
 //! | `MPI_Alltoallw`, `MPI_Neighbor_alltoallw` | [`all_to_all_w`], [`neighbor_all_to_all_w`] |
@@ -256,7 +257,25 @@ impl Layout {
     }
 
     /// Returns how many elements a slice must have: one more than the last place that the layout names.
-    #[doc(alias = "MPI_Type_get_extent")]
+    ///
+    /// In MPI's words it is the *true upper bound*, in elements, and not the extent. As the stride of
+    /// [`repeated`](Self::repeated), where MPI takes the extent, they are the same for [`contiguous`](Self::contiguous)
+    /// and [`vector`](Self::vector). The extent of MPI's subarray is the whole array; that of displaced blocks goes from
+    /// the first place, not from 0.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::layout::Layout;
+    ///
+    /// let quarter = Layout::subarray(&[4, 4], &[0..2, 0..2]);
+    /// assert_eq!(quarter.extent(), 6);
+    /// // The same quarter of two planes, as two of MPI's subarrays.
+    /// let both = quarter.repeated(2, 4 * 4);
+    /// let places: Vec<usize> = (0..32).collect();
+    /// assert_eq!(both.pack(&places), [0, 1, 4, 5, 16, 17, 20, 21]);
+    /// ```
+    #[doc(alias = "MPI_Type_get_true_extent")]
     pub fn extent(&self) -> usize {
         self.extent
     }
