@@ -183,6 +183,9 @@ impl Comm {
     /// communicator of their own. By [`Level::Process`], the ranks of each process form one; ranks of several processes
     /// are split by nothing else. All ranks call it together.
     ///
+    /// It is this machine that counts, also where [`World::machine`](crate::World::machine) has collectives plan for
+    /// another one: its ranks are not pinned, and form one communicator.
+    ///
     /// # Errors
     ///
     /// As [`broadcast`](Self::broadcast).

@@ -166,7 +166,8 @@ impl World {
 
     /// Makes collectives plan for another machine instead of this one. The ranks are placed on it by
     /// [`bind`](Self::bind), and everything that depends on [which ranks are near each other](Comm::levels) follows it.
-    /// This is for tests, and to see what would be chosen there. No rank is pinned.
+    /// This is for tests, and to see what would be chosen there. No rank is pinned, and [`Comm::split_by`] splits by the
+    /// CPUs on which the ranks really run, so not by parts of that machine.
     ///
     /// # Examples
     ///
