@@ -65,7 +65,7 @@ impl Comm {
     ///     let odd = comm.split(comm.rank() as u32 % 2, 0)?;
     ///     let others = comm.group().difference(&odd.group());
     ///     assert_eq!(others.size(), 2);
-    ///     assert!(!others.contains(comm.rank()));
+    ///     assert!(!others.contains(comm.world_rank(comm.rank())));
     ///     Ok(())
     /// })?;
     /// # Ok::<(), rankfold::WorldError>(())
@@ -98,7 +98,8 @@ impl Group {
         self.0.contains(world_rank)
     }
 
-    /// Returns the number in the group of a rank of the world; `None` if it is no member.
+    /// Returns the number in the group of a rank of the world; `None` if it is no member. MPI's `MPI_Group_rank` is that
+    /// of `comm.world_rank(comm.rank())`.
     #[doc(alias = "MPI_Group_rank")]
     pub fn rank_of(&self, world_rank: Rank) -> Option<Rank> {
         self.0.member(world_rank)
@@ -209,7 +210,7 @@ impl Group {
     ///
     /// World::new(5).run(|comm| {
     ///     let even = comm.group().include((0..5).step_by(2))?;
-    ///     if even.contains(comm.rank()) {
+    ///     if even.contains(comm.world_rank(comm.rank())) {
     ///         assert_eq!(even.communicator(comm)?.size(), 3);
     ///     }
     ///     Ok(())

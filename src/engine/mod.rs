@@ -107,7 +107,7 @@ use workspace::Workspace;
 /// |---|---|
 /// | send and receive | [`send`](Self::send), [`recv`](Self::recv), [`recv_into`](Self::recv_into), [`sendrecv`](Self::sendrecv), [`send_value`](Self::send_value), ...; [`ssend`](Self::ssend), [`issend`](Self::issend); [`probe`](Self::probe), [`probe_matched`](Self::probe_matched), ... |
 /// | requests | [`isend`](Self::isend), [`irecv`](Self::irecv), ...; [`scope`](Self::scope); waiting for one or several: [`Request`](crate::Request) |
-/// | started and persistent collectives | [`iall_reduce`](Self::iall_reduce), [`ibroadcast`](Self::ibroadcast), [`ibarrier`](Self::ibarrier), ...: any of the collectives below, with an `i` before its name; [`all_reduce_init`](Self::all_reduce_init), ...; [`send_init`](Self::send_init), [`recv_init`](Self::recv_init) |
+/// | started and persistent collectives | [`iall_reduce`](Self::iall_reduce), [`ibroadcast`](Self::ibroadcast), [`ibarrier`](Self::ibarrier), ...: a collective of slices below, with an `i` before its name; [`all_reduce_init`](Self::all_reduce_init), ...; [`send_init`](Self::send_init), [`recv_init`](Self::recv_init) |
 /// | reductions | [`reduce`](Self::reduce), [`all_reduce`](Self::all_reduce), [`reduce_scatter`](Self::reduce_scatter) |
 /// | movements | [`broadcast`](Self::broadcast), [`gather`](Self::gather), [`scatter`](Self::scatter), [`all_gather`](Self::all_gather), [`all_to_all`](Self::all_to_all) |
 /// | scans | [`scan`](Self::scan), [`exclusive_scan`](Self::exclusive_scan) |
