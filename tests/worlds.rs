@@ -5,6 +5,8 @@
 mod binding;
 mod channels;
 mod common;
+#[path = "worlds/errors.rs"]
+mod errors;
 #[path = "worlds/inner.rs"]
 mod inner;
 #[path = "worlds/seats.rs"]

@@ -104,6 +104,11 @@ impl Error {
         &self.0.kind
     }
 
+    /// The same by value, for what the program has put there by [`user`](Self::user). The call is lost.
+    pub fn into_kind(self) -> ErrorKind {
+        self.0.kind
+    }
+
     /// Returns the line of the call that failed, if the error belongs to a call.
     pub fn site(&self) -> Option<Site> {
         self.0.call.as_ref().map(|failed| failed.site)

@@ -163,7 +163,11 @@ impl fmt::Debug for Found {
     }
 }
 
-impl std::error::Error for Found {}
+impl std::error::Error for Found {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.source()
+    }
+}
 
 impl Explore {
     /// Creates an exploration with `ranks` ranks, in which lost messages are failures. It makes at most 1,000 runs to

@@ -145,7 +145,11 @@ impl fmt::Debug for TrialFailure {
     }
 }
 
-impl std::error::Error for TrialFailure {}
+impl std::error::Error for TrialFailure {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.error.as_ref()?.source()
+    }
+}
 
 impl Trial {
     /// Creates a trial on `ranks` ranks.

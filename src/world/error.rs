@@ -1,5 +1,7 @@
 //! Why a run failed, in one sentence: [`WorldError`].
 
+use std::any::Any;
+use std::error::Error as StdError;
 use std::fmt;
 use std::io;
 use std::mem;
@@ -89,6 +91,32 @@ impl<E> WorldError<E> {
             | WorldError::ReturnedEarly { rank, .. }
             | WorldError::Spawn { rank, .. } => Some(*rank),
             WorldError::Mismatch(mismatch) => mismatch.odd.first().copied(),
+            _ => None,
+        }
+    }
+
+    /// Returns the error that the rank to blame returned, if it did and is a rank of this process.
+    pub fn error(&self) -> Option<&E> {
+        match self {
+            WorldError::Failed { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+
+    /// The same by value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::{Error, ErrorKind, World};
+    ///
+    /// let failed = World::new(1).run(|_| "12x".parse::<i32>().map_err(Error::user)).unwrap_err();
+    /// let ErrorKind::User(own) = failed.into_error().unwrap().into_kind() else { panic!() };
+    /// assert!(own.downcast::<std::num::ParseIntError>().is_ok());
+    /// ```
+    pub fn into_error(self) -> Option<E> {
+        match self {
+            WorldError::Failed { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -241,4 +269,23 @@ impl<E: fmt::Display> fmt::Debug for WorldError<E> {
     }
 }
 
-impl<E: fmt::Display> std::error::Error for WorldError<E> {}
+impl<E: fmt::Display + 'static> StdError for WorldError<E> {
+    /// What the error of the rank to blame comes from, if that is an [`Error`] or a boxed error: its own text is in this
+    /// one's. Of a thread that could not be started, the system's error.
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        match self {
+            WorldError::Failed { error, .. } => source_of(error),
+            WorldError::Spawn { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}
+
+fn source_of(error: &dyn Any) -> Option<&(dyn StdError + 'static)> {
+    let own = error.downcast_ref::<Error>();
+    let boxed = || error.downcast_ref::<Box<dyn StdError + Send + Sync>>();
+    match own {
+        Some(own) => own.source(),
+        None => boxed()?.source(),
+    }
+}
