@@ -14,8 +14,10 @@ use crate::engine::receive::receive;
 use crate::engine::request_state::RequestState;
 use crate::error::{Error, Result, Site};
 use crate::op::owned::Owned;
-use crate::op::{Element, copied};
+use crate::op::Element;
 use crate::transport::memory::packet::Packet;
+use crate::transport::port::CopyTo;
+use crate::transport::trace::call_event::CallEvent;
 
 /// A call that can be started again and again with the same arguments and buffers: a collective, made by
 /// [`all_reduce_init`](Comm::all_reduce_init) and its kin, among neighbours by
@@ -324,13 +326,20 @@ fn failed() -> Error {
 impl<T: Element> Sending<T> {
     #[track_caller]
     fn start(&mut self, comm: &Comm) -> Result<()> {
-        let Sending { to, tag, .. } = *self;
-        let copy = copied(&self.buf);
-        let request = match self.waits {
-            true => comm.issend(to, tag, copy)?,
-            false => comm.isend(to, tag, copy)?,
-        };
-        self.active = Some(request.map(drop));
+        let Sending { to, tag, waits, .. } = *self;
+        let (site, buf) = (Location::caller(), &self.buf);
+        let verb = if waits { "issend" } else { "isend" };
+        let show = || format!("{verb}(to {to}, tag {tag})");
+        let event = || CallEvent::named(verb, site);
+        let request = comm.recorded(&event, &show, || {
+            let direction = match waits {
+                true => comm.start_synchronous(verb, to, tag, buf)?,
+                false => comm.start_send(verb, to, tag, buf, CopyTo::Receiver)?,
+            };
+            let finish = |_: &mut Packet, _: &Here<'_>| Ok(());
+            Ok(comm.request(direction, site, Box::new(finish)))
+        })?;
+        self.active = Some(request);
         Ok(())
     }
 }
@@ -433,6 +442,11 @@ impl Comm {
     }
 
     /// Describes a receive from `from` into the first elements of `buf`.
+    ///
+    /// # Cost
+    ///
+    /// A message is received as [`irecv`](Self::irecv) does and then copied into the buffer:
+    /// [`recv_into`](Self::recv_into) copies it once.
     ///
     /// # Errors
     ///
