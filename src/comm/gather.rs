@@ -55,7 +55,8 @@ impl Comm {
     ///
     /// # Errors
     ///
-    /// As [`broadcast`](Self::broadcast).
+    /// [`Usage`](crate::ErrorKind::Usage) if `all` has another length, on whatever rank; otherwise as
+    /// [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///

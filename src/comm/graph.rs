@@ -92,13 +92,14 @@ impl Graph {
         Ok(Graph::new(own, sources, destinations))
     }
 
-    /// Returns the ranks that this one receives from, as it has named them.
+    /// Returns the ranks that this one receives from, in the order in which they were named: in a graph
+    /// [from edges](Self::from_edges), by the ranks in their order.
     #[doc(alias = "MPI_Dist_graph_neighbors")]
     pub fn sources(&self) -> &[Rank] {
         &self.sources
     }
 
-    /// Returns the ranks that this one sends to, as it has named them.
+    /// Returns the ranks that this one sends to, in the same order.
     pub fn destinations(&self) -> &[Rank] {
         &self.destinations
     }

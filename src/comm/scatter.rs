@@ -28,7 +28,7 @@ impl Comm {
     /// # Errors
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if the root passes no vector or one of another length, or if another rank
-    /// passes one; otherwise as [`broadcast`](Self::broadcast).
+    /// passes one with elements; otherwise as [`broadcast`](Self::broadcast).
     ///
     /// # Examples
     ///
