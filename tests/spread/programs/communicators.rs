@@ -54,7 +54,7 @@ fn graphs(comm: &Comm) -> Result<()> {
     if size > 1 {
         let last = [size - 1];
         let error = comm.graph(&[], if me == 0 { &last } else { &[] });
-        let error = error.err().expect("the last rank names no source");
+        let error = error.expect_err("the last rank names no source");
         let said = "graph with 1 edge to rank";
         assert!(error.to_string().contains(said), "{error}");
     }
