@@ -8,8 +8,6 @@ use std::process::{Command, ExitCode};
 
 use clap::CommandFactory;
 
-use super::stop::Stop;
-
 /// Runs the program of a subcommand that is not the tool's own; `None` if there is none.
 pub fn run() -> Option<ExitCode> {
     let mut words = env::args_os().skip(1);
@@ -66,7 +64,8 @@ fn called(program: &PathBuf, words: impl Iterator<Item = OsString>) -> ExitCode 
         }
         Err(error) => {
             eprintln!("error: {}: {error}", program.display());
-            Stop::input(error).code()
+            // As for any other input that makes no sense.
+            ExitCode::from(2)
         }
     }
 }
