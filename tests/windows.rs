@@ -340,6 +340,7 @@ fn elements_without_size_and_parts_without_elements_are_allowed() {
 #[derive(Copy, Debug, PartialEq)]
 struct CopiedOnly(u64);
 
+#[expect(clippy::non_canonical_clone_impl, reason = "the clone must differ")]
 impl Clone for CopiedOnly {
     fn clone(&self) -> Self {
         assert_ne!(self.0, 13, "unlucky");
