@@ -382,17 +382,6 @@ fn a_comm_stays_on_its_thread_and_all_else_may_travel() {
 }
 
 #[test]
-fn seats_that_could_not_be_made_say_why_also_where_a_report_is_asked_for() {
-    let seats = World::connect(0);
-    let why = "a world has at least one rank";
-    let taken = seats.take(0).err().unwrap();
-    assert!(taken.to_string().contains(why), "{taken}");
-    let outcomes: Vec<Outcome<(), String>> = Vec::new();
-    let reported = seats.report(outcomes).unwrap_err();
-    assert!(reported.to_string().contains(why), "{reported}");
-}
-
-#[test]
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }

@@ -107,8 +107,7 @@ impl<R> Request<'_, R> {
     ///
     /// # Errors
     ///
-    /// As [`wait_any`](Self::wait_any). After an error the results of the other
-    /// requests are still to come.
+    /// As [`wait_any`](Self::wait_any). After an error the results of the other requests are still to come.
     ///
     /// # Examples
     ///
@@ -225,8 +224,7 @@ impl<R> Request<'_, R> {
     ///
     /// # Errors
     ///
-    /// As [`test_any`](Self::test_any). After an error the results of the other
-    /// requests are still to come.
+    /// As [`test_any`](Self::test_any). After an error the results of the other requests are still to come.
     #[doc(alias = "MPI_Testsome")]
     #[track_caller]
     pub fn test_some(requests: &mut [Self]) -> Result<Vec<(usize, R)>> {

@@ -37,8 +37,8 @@ impl Cpus {
     /// enclosing groups.
     ///
     /// Call this once, on a thread that is not pinned: a pinned thread, and every thread that it spawns, sees only its
-    /// own CPU. The mask is unknown on a Linux machine that may get more than 1024 CPUs. On Windows it
-    /// is within one processor group, which has at most 64 CPUs.
+    /// own CPU. The mask is unknown on a Linux machine that may get more than 1024 CPUs. On Windows it is within one
+    /// processor group, which has at most 64 CPUs.
     ///
     /// # Examples
     ///

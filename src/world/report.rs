@@ -127,8 +127,8 @@ impl<R, E> Report<R, E> {
     /// Returns the results in rank order if every rank returned one, and otherwise the error of the first culprit.
     ///
     /// Lost messages and unfinished requests print one line each, or are an error in a [strict](crate::World::strict)
-    /// world. If the environment variable `RANKFOLD_RECENT` is set, and not to 0, a failed run prints the last operations of each
-    /// rank on standard error. A failed run with a seed prints the seed.
+    /// world. If the environment variable `RANKFOLD_RECENT` is set, and not to 0, a failed run prints the last operations
+    /// of each rank on standard error. A failed run with a seed prints the seed.
     ///
     /// # Errors
     ///
