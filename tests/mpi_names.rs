@@ -193,7 +193,7 @@ const COVERED: &[&str] = &[
     "MPI_Type_create_resized",
     "MPI_Type_create_struct",
     "MPI_Type_create_subarray",
-    "MPI_Type_get_extent",
+    "MPI_Type_get_true_extent",
     "MPI_Type_indexed",
     "MPI_Type_size",
     "MPI_Type_vector",
