@@ -66,7 +66,8 @@ impl Setup {
         let means = means?;
         #[cfg(feature = "mpi")]
         if let Some(Joined { far, share }) = joined? {
-            let setup = Setup::among(world, caller, means, share);
+            let faults = check_faults(world, far.ranks());
+            let setup = faults.and_then(|()| Setup::among(world, caller, means, share));
             return match setup {
                 Ok(setup) => Ok(Setup {
                     far: Some(far),
@@ -78,6 +79,7 @@ impl Setup {
                 }
             };
         }
+        check_faults(world, world.ranks)?;
         Setup::among(world, caller, means, Share::whole(Cpus::here_recently()))
     }
 
@@ -187,7 +189,6 @@ struct Means {
 impl Means {
     fn of(world: &World) -> Result<Means, Refused> {
         check_size(world.ranks)?;
-        check_faults(world)?;
         Ok(Means {
             tuning: tuning::of(world).map_err(Refused::Usage)?,
             transport: carrier::of(world).map_err(Refused::Usage)?,
@@ -205,13 +206,12 @@ fn check_size(ranks: usize) -> Result<(), Refused> {
     }
 }
 
-/// Checks that each fault can happen.
-fn check_faults(world: &World) -> Result<(), Refused> {
+/// Checks that each fault can happen in a world of `ranks` ranks, those of other processes among them.
+fn check_faults(world: &World, ranks: usize) -> Result<(), Refused> {
     let refused = |rank, nth, why| {
         let what = format!("a fault at operation {nth} of rank {rank}: {why}");
         Err(Refused::Usage(what))
     };
-    let ranks = world.ranks;
     let mut all: Vec<_> = (world.faults.iter())
         .map(|(rank, nth, _)| (*rank, *nth))
         .collect();
