@@ -4,6 +4,8 @@
 mod common;
 #[path = "windows_wrong/deaths.rs"]
 mod deaths;
+#[path = "windows_wrong/failed_epochs.rs"]
+mod failed_epochs;
 #[path = "windows_wrong/locks.rs"]
 mod locks;
 #[path = "windows_wrong/mismatches.rs"]

@@ -11,6 +11,7 @@ use crate::comm::group::check_members;
 use crate::error::{Error, Result, Site};
 use crate::op::{Element, Operator};
 use crate::transport::deadlock::past::SyncPoint;
+use crate::transport::memory::puts::EpochEnd;
 use crate::transport::memory::window::SharedElements;
 use crate::transport::port::Port;
 
@@ -20,6 +21,7 @@ use crate::transport::port::Port;
 #[must_use = "it ends by `wait`"]
 pub struct ExposureEpoch<'w, T: Element> {
     window: &'w Window<T>,
+    number: u64,
     /// Whether a test has ended it.
     over: bool,
 }
@@ -37,7 +39,7 @@ impl<T: Element> fmt::Debug for ExposureEpoch<'_, T> {
 #[must_use = "it ends by `complete`"]
 pub struct AccessEpoch<'w, T: Element> {
     window: &'w Window<T>,
-    parts: Vec<(Rank, SharedElements<'w, T>)>,
+    targets: Vec<Target<'w, T>>,
     outbox: Outbox<T>,
 }
 
@@ -45,6 +47,13 @@ impl<T: Element> fmt::Debug for AccessEpoch<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.window.comm.show(f, "AccessEpoch")
     }
+}
+
+/// A target's part, and the number of its exposure.
+struct Target<'w, T: Element> {
+    rank: Rank,
+    exposure: u64,
+    part: SharedElements<'w, T>,
 }
 
 impl<T: Element> Window<T> {
@@ -85,12 +94,14 @@ impl<T: Element> Window<T> {
             check_members(origins, self.size())?;
             self.port().precede(|| self.posted(self.rank()));
             let posted = self.table.exposures[self.rank()].post(origins, site);
-            posted.map_err(exposed_already)?;
+            let number = posted.map_err(exposed_already)?;
+            self.part(self.rank())?.inbox.drop_before(number);
             origins
                 .iter()
                 .for_each(|rank| self.comm.shared.rouse(*rank));
             Ok(ExposureEpoch {
                 window: self,
+                number,
                 over: false,
             })
         })
@@ -109,30 +120,39 @@ impl<T: Element> Window<T> {
         self.comm.op(site, show, || {
             check_members(targets, self.size())?;
             let call = Shown { show, site };
-            let parts = targets.iter().map(|&target| {
-                self.await_post(target, call)?;
-                Ok((target, self.shared(target, call)?))
-            });
-            Ok(AccessEpoch {
+            let mut access = AccessEpoch {
                 window: self,
-                parts: parts.collect::<Result<_>>()?,
+                targets: Vec::with_capacity(targets.len()),
                 outbox: Outbox::new(),
-            })
+            };
+            let begun = targets
+                .iter()
+                .try_for_each(|&target| access.begin(target, call));
+            match begun {
+                Ok(()) => Ok(access),
+                Err(error) => {
+                    access.withdraw();
+                    Err(error)
+                }
+            }
         })
     }
 
-    fn await_post(&self, target: Rank, call: Shown<'_>) -> Result<()> {
-        let (exposure, me) = (&self.table.exposures[target], self.rank());
-        let started = || exposure.start(me).is_some();
+    fn await_post(&self, target: Rank, call: Shown<'_>) -> Result<u64> {
+        let (exposure, me, mut number) = (&self.table.exposures[target], self.rank(), None);
+        let started = || {
+            number = exposure.start(me);
+            number.is_some()
+        };
         wait_for(&self.comm, call, &|| vec![target], started)?;
         self.port().follow(|| self.posted(target));
-        Ok(())
+        Ok(number.expect("the wait ends well after a start"))
     }
 
     /// Ends the exposure of the own part, through which all origins are, and writes what they have put.
-    fn conclude(&self, call: Shown<'_>) -> Result<()> {
+    fn conclude(&self, number: u64, call: Shown<'_>) -> Result<()> {
         self.port().follow(|| self.completed(self.rank()));
-        self.write_puts(None, call)
+        self.write_puts(EpochEnd::Exposure(number), call)
     }
 
     fn port(&self) -> &Port {
@@ -177,7 +197,7 @@ impl<T: Element> ExposureEpoch<'_, T> {
             let waited = wait_for(&window.comm, call, &|| exposure.incomplete(), through);
             exposure.end();
             waited?;
-            window.conclude(call)
+            window.conclude(self.number, call)
         })
     }
 
@@ -227,12 +247,33 @@ impl<T: Element> ExposureEpoch<'_, T> {
             self.over = true;
             exposure.end();
             looked?;
-            window.conclude(call).map(|()| true)
+            window.conclude(self.number, call).map(|()| true)
         })
     }
 }
 
 impl<T: Element> AccessEpoch<'_, T> {
+    /// Waits until a target has exposed its part, and locks that.
+    fn begin(&mut self, target: Rank, call: Shown<'_>) -> Result<()> {
+        let number = self.window.await_post(target, call)?;
+        let exposure = &self.window.table.exposures[target];
+        let locked = self.window.shared(target, call);
+        let part = locked.inspect_err(|_| exposure.withdraw(self.window.rank(), number))?;
+        self.targets.push(Target {
+            rank: target,
+            exposure: number,
+            part,
+        });
+        Ok(())
+    }
+
+    /// Gives up what was begun, so that it can be begun again.
+    fn withdraw(self) {
+        for Target { rank, exposure, .. } in &self.targets {
+            self.window.table.exposures[*rank].withdraw(self.window.rank(), *exposure);
+        }
+    }
+
     /// Returns the part of a target.
     ///
     /// # Errors
@@ -286,12 +327,17 @@ impl<T: Element> AccessEpoch<'_, T> {
     pub fn complete(self) -> Result<()> {
         let (window, site) = (self.window, Location::caller());
         window.comm.op(site, &|| "complete".into(), || {
-            self.outbox.deliver(window, None);
-            for (target, part) in self.parts {
-                drop(part);
-                window.port().precede(|| window.completed(target));
-                window.table.exposures[target].complete(window.rank());
-                window.comm.shared.rouse(target);
+            let end = |rank| {
+                let mut targets = self.targets.iter();
+                let exposure = targets.find_map(|it| (it.rank == rank).then_some(it.exposure));
+                EpochEnd::Exposure(exposure.expect("only targets are put into"))
+            };
+            self.outbox.deliver(window, end);
+            for target in self.targets {
+                drop(target.part);
+                window.port().precede(|| window.completed(target.rank));
+                window.table.exposures[target.rank].complete(window.rank(), target.exposure);
+                window.comm.shared.rouse(target.rank);
             }
             Ok(())
         })
@@ -299,10 +345,10 @@ impl<T: Element> AccessEpoch<'_, T> {
 
     /// The part of a rank, which must be a target.
     fn check_target(&self, rank: Rank, site: Site, show: &dyn Fn() -> String) -> Result<&[T]> {
-        match self.parts.iter().find(|(target, _)| *target == rank) {
-            Some((_, part)) => Ok(part.elements()),
+        match self.targets.iter().find(|target| target.rank == rank) {
+            Some(target) => Ok(target.part.elements()),
             None => {
-                let targets: Vec<Rank> = self.parts.iter().map(|(target, _)| *target).collect();
+                let targets: Vec<Rank> = self.targets.iter().map(|target| target.rank).collect();
                 let error = format!("rank {rank} is not one of the targets {targets:?}");
                 refuse(&self.window.comm, site, show, Error::usage(error))
             }

@@ -13,6 +13,7 @@ use crate::engine::call::InCall;
 use crate::error::{Result, Site};
 use crate::op::{Element, Operator};
 use crate::transport::communicator::call::Verb;
+use crate::transport::memory::puts::EpochEnd;
 use crate::transport::memory::window::SharedElements;
 
 /// An epoch between two fences: all parts can be read, and put into; see [`Window::fence`].
@@ -85,7 +86,7 @@ impl<T: Element> Window<T> {
             || Ok(()),
             |inside| {
                 if !outbox.is_empty() {
-                    outbox.deliver(self, Some(inside.number));
+                    outbox.deliver(self, |_| EpochEnd::Fence(inside.number));
                     puts_in.note(inside.number);
                 }
                 inside.pass_gate()?;
@@ -100,14 +101,14 @@ impl<T: Element> Window<T> {
     fn write_puts_in(&self, inside: &InCall<'_>) -> Result<()> {
         let show = &|| inside.call.to_string();
         let site = inside.call.site;
-        self.write_puts(Some(inside.number), Shown { show, site })
+        self.write_puts(EpochEnd::Fence(inside.number), Shown { show, site })
     }
 
-    /// Writes into the own part what was put there for the end of an epoch.
-    pub(super) fn write_puts(&self, fence: Option<u32>, call: Shown<'_>) -> Result<()> {
+    /// Writes into the own part what was put there in the epoch that ends so.
+    pub(super) fn write_puts(&self, end: EpochEnd, call: Shown<'_>) -> Result<()> {
         let me = self.rank();
-        if !self.part(me)?.inbox.is_empty(fence) {
-            self.exclusive(me, call)?.write_puts(fence);
+        if !self.part(me)?.inbox.is_empty(end) {
+            self.exclusive(me, call)?.write_puts(end);
         }
         Ok(())
     }

@@ -6,7 +6,7 @@ use super::{Window, check_fold, outside, refuse};
 use crate::Rank;
 use crate::error::{Result, Site};
 use crate::op::{Element, Operator};
-use crate::transport::memory::puts::Puts;
+use crate::transport::memory::puts::{EpochEnd, Puts};
 
 /// The puts of an epoch, for each target.
 pub(super) struct Outbox<T>(RefCell<Vec<(Rank, Puts<T>)>>);
@@ -61,11 +61,11 @@ impl<T: Element> Outbox<T> {
         add(&mut all[place].1);
     }
 
-    /// Hands everything to the owners of the parts, who write it at the end of the epoch.
-    pub(super) fn deliver(&self, window: &Window<T>, fence: Option<u32>) {
+    /// Hands everything to the owners of the parts, who write it at the end of their epochs.
+    pub(super) fn deliver(&self, window: &Window<T>, end: impl Fn(Rank) -> EpochEnd) {
         for (target, puts) in self.0.take() {
             let inbox = &window.table.parts[target].inbox;
-            inbox.deliver(window.rank(), fence, puts);
+            inbox.deliver(window.rank(), end(target), puts);
         }
     }
 }

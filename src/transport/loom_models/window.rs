@@ -180,7 +180,7 @@ fn what_an_origin_puts_is_written_when_the_target_waits() {
             } else {
                 wait_for(port, &|| vec![0], || exposure.start(1).is_some()).unwrap();
                 read(port, &part, |part| assert_eq!(part[0], 5));
-                exposure.complete(1);
+                exposure.complete(1, 1);
                 comm.rouse(0);
             }
         });

@@ -83,10 +83,18 @@ impl<T: Element> Puts<T> {
 /// What was handed to the owner of a part, and is not written yet.
 pub(crate) struct PutInbox<T>(Mutex<Vec<Delivery<T>>>);
 
+/// What ends an epoch: then what was put in it is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum EpochEnd {
+    /// The fence of this number.
+    Fence(u32),
+    /// The owner's wait for this one of its exposures.
+    Exposure(u64),
+}
+
 struct Delivery<T> {
     from: Rank,
-    /// The fence that ends the epoch, by its number; `None`: the owner's wait does.
-    fence: Option<u32>,
+    end: EpochEnd,
     puts: Puts<T>,
 }
 
@@ -96,26 +104,32 @@ impl<T: Element> PutInbox<T> {
     }
 
     /// Hands over what rank `from` puts here.
-    pub(crate) fn deliver(&self, from: Rank, fence: Option<u32>, puts: Puts<T>) {
-        self.0.lock().push(Delivery { from, fence, puts });
+    pub(crate) fn deliver(&self, from: Rank, end: EpochEnd, puts: Puts<T>) {
+        self.0.lock().push(Delivery { from, end, puts });
     }
 
-    /// Whether nothing was handed over for the epoch that ends by this fence.
-    pub(crate) fn is_empty(&self, fence: Option<u32>) -> bool {
-        !self.0.lock().iter().any(|it| it.fence == fence)
+    /// Whether nothing was handed over for the epoch that ends so.
+    pub(crate) fn is_empty(&self, end: EpochEnd) -> bool {
+        !self.0.lock().iter().any(|it| it.end == end)
     }
 
     /// Writes all of it into the part, in rank order. What a failed fence has left stays.
-    pub(crate) fn write_all(&self, fence: Option<u32>, part: &mut [T]) {
-        let mut due: Vec<_> = self
-            .0
-            .lock()
-            .extract_if(.., |it| it.fence == fence)
-            .collect();
+    pub(crate) fn write_all(&self, end: EpochEnd, part: &mut [T]) {
+        let mut due = self.take(|it| it.end == end);
         sort::by_numbers(&mut due, |it| [it.from]);
         due.iter().for_each(|it| it.puts.write(part));
         // The operators of the origins may have destructors, and this rank is in the middle of a call.
         unwind::operator(|| drop(due));
+    }
+
+    /// Drops what was put for exposures that have failed: those before this one.
+    pub(crate) fn drop_before(&self, exposure: u64) {
+        drop(self.take(|it| matches!(it.end, EpochEnd::Exposure(it) if it < exposure)));
+    }
+
+    /// Takes some of it out, to be dropped without the mutex: operators may own anything.
+    fn take(&self, which: impl Fn(&Delivery<T>) -> bool) -> Vec<Delivery<T>> {
+        self.0.lock().extract_if(.., |it| which(it)).collect()
     }
 }
 
@@ -132,12 +146,17 @@ mod tests {
         let mut first = Puts::new();
         first.put(1, &[2, 3]);
         first.accumulate(1, &[1], op::Sum);
-        inbox.deliver(2, Some(7), last);
-        inbox.deliver(1, Some(7), first);
-        inbox.deliver(0, None, Puts::new());
+        inbox.deliver(2, EpochEnd::Fence(7), last);
+        inbox.deliver(1, EpochEnd::Fence(7), first);
+        for exposure in [7, 8] {
+            inbox.deliver(0, EpochEnd::Exposure(exposure), Puts::new());
+        }
         let mut part = [9, 9, 9];
-        inbox.write_all(Some(7), &mut part);
+        inbox.write_all(EpochEnd::Fence(7), &mut part);
         assert_eq!(part, [95, 36, 3]);
-        assert!(inbox.is_empty(Some(7)) && !inbox.is_empty(None));
+        assert!(inbox.is_empty(EpochEnd::Fence(7)));
+        inbox.drop_before(8);
+        let exposures = [7, 8].map(EpochEnd::Exposure);
+        assert_eq!(exposures.map(|it| inbox.is_empty(it)), [true, false]);
     }
 }

@@ -20,7 +20,7 @@
 use crate::op::Element;
 use crate::sync::Place;
 use crate::transport::memory::part_lock::{Held, Mode, PartLock};
-use crate::transport::memory::puts::PutInbox;
+use crate::transport::memory::puts::{EpochEnd, PutInbox};
 
 /// The part of one rank.
 pub(crate) struct WindowPart<T> {
@@ -118,9 +118,9 @@ impl<T: Element> ExclusiveElements<'_, T> {
             .with_mut(|elements| unsafe { (*elements).as_mut_slice() })
     }
 
-    /// Writes what other ranks have put here in the epoch that ends by this fence.
-    pub(crate) fn write_puts(&mut self, fence: Option<u32>) {
+    /// Writes what other ranks have put here in the epoch that ends so.
+    pub(crate) fn write_puts(&mut self, end: EpochEnd) {
         let part = self.part;
-        part.inbox.write_all(fence, self.elements_mut());
+        part.inbox.write_all(end, self.elements_mut());
     }
 }
