@@ -1,6 +1,7 @@
 //! [`RecvParts`]: the receiving end of a partitioned message.
 
 use std::fmt;
+use std::mem;
 use std::ops::Range;
 use std::panic::Location;
 
@@ -261,6 +262,12 @@ impl<T: Element> RecvParts<'_, T> {
                 false => {}
             }
             let (label, count) = (PartLabel(packet.head.print()), packet.count().unwrap_or(0));
+            if !self.begun && !label.is_first() {
+                // The rest of a message that was given up, or parts too many of one that is complete.
+                let rest = mem::replace(&mut packet, Packet::empty());
+                comm.core.port.inbox().set_aside(rest);
+                continue;
+            }
             let place = is_of::<T>(&packet).and_then(|()| self.place_of(label, count));
             let place = match place {
                 Ok(place) => place,

@@ -35,8 +35,9 @@ pub(crate) struct Inbox {
     taken: u64,
     /// Posted receives: requests made before the rank waits for them.
     pub(super) posted: Posted,
-    /// Messages that were revoked, and own a user's value. Its destructor runs only when the inbox is drained or
-    /// dropped, never in the middle of a receive.
+    /// Messages that no receive will want any more: they are counted as never received.
+    aside: Vec<Early>,
+    /// Revoked messages that own a user's value: dropped when the inbox is drained or dropped, never amid a receive.
     to_drop: Vec<Packet>,
     /// Messages that a posted receive from any source wants stay in their queue, with all behind them, until the
     /// chooser has decided which queue the receive takes from.
@@ -51,6 +52,7 @@ impl Inbox {
             arrivals: 0,
             taken: 0,
             posted: Posted::default(),
+            aside: Vec::new(),
             to_drop: Vec::new(),
             controlled: false,
         }
@@ -403,7 +405,8 @@ impl Inbox {
 
     /// Whether nothing is kept here and no receive is posted; there may be mail.
     pub(in crate::transport) fn is_idle(&self) -> bool {
-        self.early.is_empty() && self.posted.is_empty() && self.to_drop.is_empty()
+        let keeps = !(self.early.is_empty() && self.aside.is_empty() && self.to_drop.is_empty());
+        !keeps && self.posted.is_empty()
     }
 
     /// The place in the order of arrival of the message handed out last.
@@ -414,6 +417,12 @@ impl Inbox {
     /// Puts the message handed out last back where it was in its sender's queue.
     pub(crate) fn put_back(&mut self, packet: Packet) {
         self.keep(self.taken, packet);
+    }
+
+    /// Keeps the message handed out last for the report alone: it was never received.
+    pub(crate) fn set_aside(&mut self, packet: Packet) {
+        let arrival = self.taken;
+        self.aside.push(Early { arrival, packet });
     }
 
     /// Puts back a message that was handed out a while ago: posted receives may want it now.
@@ -441,6 +450,7 @@ impl Inbox {
     /// Everything that was never received, in the order of arrival.
     pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
         let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
+        early.append(&mut self.aside);
         sort::by_numbers(&mut early, |early| [early.arrival as usize]);
         let early = early.into_iter().map(|early| early.packet);
         let late = std::iter::from_fn(|| self.mail.pop());
