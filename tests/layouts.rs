@@ -330,6 +330,29 @@ fn halos_of_a_grid_go_to_their_columns_and_edges_without_neighbours_stay() {
 }
 
 #[test]
+fn a_missing_neighbour_leaves_what_others_have_sent_to_its_places() {
+    for ranks in 1..=5 {
+        guarded(&|| format!("{ranks} ranks"), || {
+            let ghosts = World::new(ranks).run(|comm| {
+                let line = Cartesian::new(comm, &[ranks], &[false])?;
+                let (mine, cell) = ([10 + line.rank()], Layout::contiguous(1));
+                let both = [cell.clone(), cell];
+                let mut ghost = [0];
+                neighbor_all_to_all_w(&line, &mine, &both, &mut ghost, &both)?;
+                Ok(ghost[0])
+            });
+            // The upper neighbour's piece is the last to be written.
+            let wanted = |rank| match rank {
+                _ if ranks == 1 => 0,
+                _ if rank + 1 < ranks => 11 + rank,
+                _ => 9 + rank,
+            };
+            assert_eq!(ghosts.unwrap(), (0..ranks).map(wanted).collect::<Vec<_>>());
+        });
+    }
+}
+
+#[test]
 fn all_to_all_w_meets_all_to_all_v_of_packed_pieces() {
     let got = World::new(3).run(|comm| {
         let mine = [1, 2, 3].map(|i| 10 * comm.rank() + i);
@@ -370,6 +393,18 @@ fn a_layout_that_does_not_fit_is_refused_before_anything_is_sent_and_the_call_ca
             let many = vec![many; 3];
             let refused = all_to_all_w(comm, &input, &many, &mut output, &places);
             assert_usage(refused, "more elements than can be counted");
+            let mut many = places.clone();
+            many[1] = Layout::vector(usize::MAX / 2, 1, 0);
+            let refused = all_to_all_w(comm, &input, &many, &mut output, &places);
+            assert_usage(
+                refused,
+                "there is no memory for the 9223372036854775809 elem",
+            );
+            let refused = all_to_all_w(comm, &input, &places, &mut output, &many);
+            assert_usage(
+                refused,
+                "there is no memory for the 9223372036854775809 elem",
+            );
             let grid = Cartesian::new(comm, &[3], &[true])?;
             let refused = neighbor_all_to_all_w(&grid, &input, &places, &mut output, &places);
             assert_usage(refused, "there must be 2 layouts of the input, and not 3");

@@ -114,6 +114,11 @@ impl Neighborhood {
         [self.outgoing, self.incoming]
     }
 
+    /// Which of the blocks to receive come from a neighbour; none comes for one that is missing.
+    pub(super) fn coming(&self) -> Vec<bool> {
+        self.rounds.coming(self.incoming)
+    }
+
     /// Sends a block to each neighbour and receives one from each.
     ///
     /// # Shape

@@ -70,6 +70,17 @@ impl Rounds {
         &self.copies
     }
 
+    /// Which of so many blocks to receive come from any rank.
+    pub(super) fn coming(&self, blocks: usize) -> Vec<bool> {
+        let mut coming = vec![false; blocks];
+        let received = self.receives.iter().map(|leg| leg.place);
+        let copied = self.copies.iter().map(|&[_, into]| into);
+        received
+            .chain(copied)
+            .for_each(|place| coming[place] = true);
+        coming
+    }
+
     /// Whether all sends may go before all receives, if all messages are short and there is room for one to each of
     /// these ranks.
     pub(super) fn may_send_first(&self, has_room: impl Fn(Rank) -> bool) -> bool {

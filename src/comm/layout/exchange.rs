@@ -60,7 +60,7 @@ pub fn all_to_all_w<T: Element>(
     let mut pieces = Pieces::pack((comm, called), peers, (input, to), (output, from))?;
     let Pieces { out, into, .. } = &mut pieces;
     comm.all_to_all_v(out, &counts(to), into, &counts(from))?;
-    unpack(from, into, output);
+    unpack(from, into, output, |_| true);
     Ok(())
 }
 
@@ -106,14 +106,15 @@ pub fn neighbor_all_to_all_w<T: Element>(
     let mut pieces = Pieces::pack((neighborhood, called), peers, (input, to), (output, from))?;
     let Pieces { out, into, .. } = &mut pieces;
     neighborhood.neighbor_all_to_all_v(out, &counts(to), into, &counts(from))?;
-    unpack(from, into, output);
+    let coming = neighborhood.coming();
+    unpack(from, into, output, |piece| coming[piece]);
     Ok(())
 }
 
 /// What is exchanged, packed.
 struct Pieces<T> {
     out: Vec<T>,
-    /// What is at the places of the output, until it is replaced: a piece that does not come leaves them as they are.
+    /// Room for what comes.
     into: Vec<T>,
 }
 
@@ -124,28 +125,39 @@ impl<T: Element> Pieces<T> {
         (input, to): (&[T], &[Layout]),
         (output, from): (&[T], &[Layout]),
     ) -> Result<Pieces<T>> {
-        let fit = check("input", to, peers[0], input.len())
-            .and_then(|()| check("output", from, peers[1], output.len()));
-        let (verb, site) = called;
-        if let Err(error) = fit {
-            return comm.op(site, &|| verb.to_owned(), || Err(error));
-        }
-        let pack = |layouts: &[Layout], slice: &[T]| {
-            let mut packed = Vec::with_capacity(layouts.iter().map(Layout::len).sum());
-            for layout in layouts {
-                layout.each_run(0, &mut |run| packed.extend_from_slice(&slice[run]));
+        let packed = || {
+            let lengths = [
+                check("input", to, peers[0], input.len())?,
+                check("output", from, peers[1], output.len())?,
+            ];
+            let (mut out, mut into) = (room(lengths[0])?, room(lengths[1])?);
+            for layout in to {
+                layout.each_run(0, &mut |run| out.extend_from_slice(&input[run]));
             }
-            packed
+            // Any elements will do: those that come replace them.
+            if let Some(one) = output.first() {
+                into.resize(lengths[1], *one);
+            }
+            Ok(Pieces { out, into })
         };
-        Ok(Pieces {
-            out: pack(to, input),
-            into: pack(from, output),
-        })
+        let (verb, site) = called;
+        packed().or_else(|error| comm.op(site, &|| verb.to_owned(), || Err(error)))
     }
 }
 
-/// Checks that there is a layout for each peer, and that all fit a slice of `given` elements.
-fn check(which: &str, layouts: &[Layout], peers: usize, given: usize) -> Result<()> {
+/// An empty vector with room for as many elements.
+fn room<T>(elements: usize) -> Result<Vec<T>> {
+    let mut room = Vec::new();
+    match room.try_reserve_exact(elements) {
+        Ok(()) => Ok(room),
+        Err(_) => Err(Error::usage(format!(
+            "there is no memory for the {elements} elements of the layouts"
+        ))),
+    }
+}
+
+/// Checks that there is a layout for each peer, and that all fit a slice of `given` elements. Returns how many they have.
+fn check(which: &str, layouts: &[Layout], peers: usize, given: usize) -> Result<usize> {
     if layouts.len() != peers {
         let layouts = layouts.len();
         return Err(Error::usage(format!(
@@ -155,13 +167,10 @@ fn check(which: &str, layouts: &[Layout], peers: usize, given: usize) -> Result<
     let sum = layouts
         .iter()
         .try_fold(0_usize, |sum, layout| sum.checked_add(layout.len()));
-    if sum.is_none() {
-        return Err(Error::usage(
-            "the layouts have more elements than can be counted",
-        ));
-    }
+    let sum =
+        sum.ok_or_else(|| Error::usage("the layouts have more elements than can be counted"))?;
     match layouts.iter().position(|layout| layout.extent() > given) {
-        None => Ok(()),
+        None => Ok(sum),
         Some(peer) => Err(Error::usage(format!(
             "layout {peer} of the {which} reaches up to element {}, and it has {given} elements",
             layouts[peer].extent()
@@ -173,10 +182,18 @@ fn counts(layouts: &[Layout]) -> Vec<usize> {
     layouts.iter().map(Layout::len).collect()
 }
 
-fn unpack<T: Element>(layouts: &[Layout], mut packed: &[T], output: &mut [T]) {
-    for layout in layouts {
+/// Unpacks the pieces that have come. One that has not leaves its places to the others.
+fn unpack<T: Element>(
+    layouts: &[Layout],
+    mut packed: &[T],
+    output: &mut [T],
+    has_come: impl Fn(usize) -> bool,
+) {
+    for (number, layout) in layouts.iter().enumerate() {
         let (piece, rest) = packed.split_at(layout.len());
-        layout.unpack(piece, output);
+        if has_come(number) {
+            layout.unpack(piece, output);
+        }
         packed = rest;
     }
 }
