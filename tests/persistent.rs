@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::definitions::{IDENTITY, KINDS, check, vector};
 use common::{Compose, Map};
 use rankfold::collective::{Algorithm, Call, Collective};
-use rankfold::{Comm, ErrorKind, Persistent, Rank, Result, World, op};
+use rankfold::{Comm, ErrorKind, Fault, Persistent, Rank, Result, World, op};
 use support::guarded;
 use support::sweep::sweep;
 
@@ -282,6 +282,52 @@ fn a_refusal_is_an_error_at_the_line_that_describes_the_call() {
         comm.barrier()
     };
     guarded(&|| "refused".into(), || World::new(2).strict().run(run)).unwrap();
+}
+
+/// One turn of each kind; a wait that is refused is made again.
+fn waited_for_twice(comm: &Comm) -> Result<bool> {
+    let (me, p) = (comm.rank(), comm.size());
+    let mut calls = [
+        comm.all_reduce_init(vec![1], op::Sum)?,
+        comm.send_init((me + 1) % p, 0, vec![2])?,
+        comm.recv_init((me + p - 1) % p, 0, vec![0])?,
+    ];
+    let mut refused = false;
+    for call in &mut calls {
+        call.start()?;
+    }
+    for call in &mut calls {
+        if let Err(error) = call.wait() {
+            // The error may have struck inside the collective.
+            if !call.is_active() {
+                return Err(error);
+            }
+            call.wait()?;
+            refused = true;
+        }
+        assert!(!call.is_active());
+    }
+    assert_eq!(calls[0].output()?, [p as i32]);
+    assert_eq!(calls[2].output()?, [2]);
+    Ok(refused)
+}
+
+#[test]
+fn a_wait_that_is_refused_can_be_made_again() {
+    let mut refused = 0;
+    for at in 0..20 {
+        let run = || {
+            World::new(2)
+                .inject(0, at, Fault::Error)
+                .run_each(waited_for_twice)
+        };
+        let report = guarded(&|| format!("error at operation {at}"), run);
+        match report.outcomes[0].error() {
+            Some(error) => assert!(matches!(error.kind(), ErrorKind::Injected), "{error}"),
+            None => refused += usize::from(report.outcomes[0].value() == Some(&true)),
+        }
+    }
+    assert!(refused >= 3, "{refused}");
 }
 
 #[test]

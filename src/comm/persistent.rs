@@ -188,7 +188,8 @@ impl<'c, T: Element> Persistent<'c, T> {
     ///
     /// # Errors
     ///
-    /// As [`Request::wait`]. A collective that has failed cannot be started again.
+    /// As [`Request::wait`]. A collective that has failed cannot be started again. If the call is refused (inside an
+    /// operator, or by [`World::inject`](crate::World::inject)), it remains active.
     #[track_caller]
     pub fn wait(&mut self) -> Result<()> {
         self.wait_at(Location::caller())
@@ -196,19 +197,19 @@ impl<'c, T: Element> Persistent<'c, T> {
 
     fn wait_at(&mut self, site: Site) -> Result<()> {
         match &mut self.what {
-            What::Collective(one) => match one.active.take() {
-                Some((request, state)) => {
-                    request.wait_at(site)?;
-                    one.end(self.comm, &state)
+            What::Collective(one) => {
+                let Some((request, _)) = &mut one.active else {
+                    return Ok(());
+                };
+                let waited = request.wait_at(site);
+                match one.active.take_if(|(request, _)| !request.is_open()) {
+                    Some((_, state)) => waited.and_then(|()| one.end(self.comm, &state)),
+                    None => waited,
                 }
-                None => Ok(()),
-            },
-            What::Send(one) => match one.active.take() {
-                Some(request) => request.wait_at(site),
-                None => Ok(()),
-            },
-            What::Receive(one) => match one.active.take() {
-                Some(request) => one.end(request.wait_at(site)?),
+            }
+            What::Send(one) => wait_at(&mut one.active, site).map(drop),
+            What::Receive(one) => match wait_at(&mut one.active, site)? {
+                Some(arrived) => one.end(arrived),
                 None => Ok(()),
             },
         }
@@ -317,6 +318,16 @@ impl<T: Element> Collective<T> {
             false => output,
         })
     }
+}
+
+/// Waits for a request if there is one. It stays active if the call is refused.
+fn wait_at<R>(active: &mut Option<Request<'static, R>>, site: Site) -> Result<Option<R>> {
+    let Some(request) = active else {
+        return Ok(None);
+    };
+    let result = request.wait_at(site);
+    active.take_if(|request| !request.is_open());
+    result.map(Some)
 }
 
 fn failed() -> Error {

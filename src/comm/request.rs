@@ -296,12 +296,13 @@ impl<'c, R> Request<'c, R> {
     /// ```
     #[doc(alias = "MPI_Wait")]
     #[track_caller]
-    pub fn wait(self) -> Result<R> {
+    pub fn wait(mut self) -> Result<R> {
         self.wait_at(Location::caller())
     }
 
-    /// [`wait`](Self::wait), called at `site`.
-    pub(super) fn wait_at(mut self, site: Site) -> Result<R> {
+    /// The same, called at `site`, for one that stays where it is, and [open](Self::is_open) if the call is refused.
+    #[inline]
+    pub(super) fn wait_at(&mut self, site: Site) -> Result<R> {
         let (core, state) = (self.core()?, self.state.clone());
         let one = std::slice::from_ref(&state);
         let show = || format!("wait for {}", show_all(one));

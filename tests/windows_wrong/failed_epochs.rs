@@ -1,7 +1,10 @@
 //! Epochs of some ranks that have failed, and those that come after them.
 
+use rankfold::{Comm, ErrorKind, Fault, Result, World};
+
 use super::run;
 use crate::common::{assert_usage, await_signal, signal};
+use crate::support::guarded;
 
 #[test]
 fn what_was_put_for_an_exposure_that_failed_is_not_written_by_the_next() {
@@ -99,4 +102,63 @@ fn a_start_of_a_part_that_this_rank_has_locked_can_be_made_again_later() {
         Ok(0)
     });
     assert_eq!(report.outcomes[0].value(), Some(&7), "{report:?}");
+}
+
+/// Whether the own part can be exposed again after an error of rank 0's operation `at`.
+fn exposed_again(comm: &Comm, polls: bool) -> Result<()> {
+    let win = comm.window(vec![0_u64; 1])?;
+    if comm.rank() == 1 {
+        return comm.barrier();
+    }
+    let mut exposure = win.post(&[])?;
+    let ended = match polls {
+        true => exposure.test().map(drop),
+        false => exposure.wait(),
+    };
+    if let Err(error) = &ended {
+        assert!(matches!(error.kind(), ErrorKind::Injected), "{error}");
+    }
+    win.post(&[])?.wait()?;
+    comm.barrier()?;
+    ended
+}
+
+#[test]
+fn a_wait_or_a_test_that_is_refused_ends_the_exposure() {
+    for polls in [false, true] {
+        let refused = (0..20).filter(|at| {
+            let case = || format!("error at operation {at}, polls: {polls}");
+            let report = guarded(&case, || {
+                let world = World::new(2).inject(0, *at, Fault::Error);
+                world.run_each(|comm| exposed_again(comm, polls))
+            });
+            let Some(error) = report.outcomes[0].error() else {
+                return false;
+            };
+            assert!(matches!(error.kind(), ErrorKind::Injected), "{error}");
+            let text = error.to_string();
+            text.contains("wait at") || text.contains("test at")
+        });
+        assert!(refused.count() > 0);
+    }
+}
+
+#[test]
+fn a_wait_inside_an_operator_ends_the_exposure() {
+    let report = run("wait inside an operator", 2, |comm| {
+        let win = comm.window(vec![0_u64; 1])?;
+        let exposure = std::cell::RefCell::new(Some(win.post(&[])?));
+        let mut sum = [1];
+        comm.all_reduce(&mut sum, |a: i32, b: i32| {
+            if let Some(exposure) = exposure.take() {
+                assert_usage(exposure.wait(), "an operator may not call");
+            }
+            a + b
+        })?;
+        if exposure.take().is_none() {
+            win.post(&[])?.wait()?;
+        }
+        Ok(())
+    });
+    report.into_result().unwrap();
 }

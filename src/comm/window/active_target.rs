@@ -1,6 +1,7 @@
 //! Post, start, complete, wait: an epoch of some targets and some origins (generalised active target).
 
 use std::fmt;
+use std::mem;
 use std::panic::Location;
 
 use super::outbox::Outbox;
@@ -182,23 +183,34 @@ impl<T: Element> ExposureEpoch<'_, T> {
     /// # Errors
     ///
     /// [`RankGone`](crate::ErrorKind::RankGone) if an origin has ended without that, and
-    /// [`Deadlock`](crate::ErrorKind::Deadlock) if one waits for this rank.
+    /// [`Deadlock`](crate::ErrorKind::Deadlock) if one waits for this rank; and those of a lock of the own part, if something
+    /// was put there. The epoch is over after any error: what was put, or is put later by origins that have not completed
+    /// their access, is lost, and the part can be exposed again.
     #[doc(alias = "MPI_Win_wait")]
     #[track_caller]
-    pub fn wait(self) -> Result<()> {
+    pub fn wait(mut self) -> Result<()> {
         let (window, show, site) = (self.window, &|| "wait".into(), Location::caller());
         let exposure = &window.table.exposures[window.rank()];
-        window.comm.op(site, show, || {
+        let waited = window.comm.op(site, show, || {
             if self.over {
                 return Ok(());
             }
             let call = Shown { show, site };
             let through = || exposure.incomplete().is_empty();
-            let waited = wait_for(&window.comm, call, &|| exposure.incomplete(), through);
-            exposure.end();
-            waited?;
+            wait_for(&window.comm, call, &|| exposure.incomplete(), through)?;
+            self.end();
             window.conclude(self.number, call)
-        })
+        });
+        // Also if the call was refused.
+        self.end();
+        waited
+    }
+
+    /// Ends the exposure, if that has not been done.
+    fn end(&mut self) {
+        if !mem::replace(&mut self.over, true) {
+            self.window.table.exposures[self.window.rank()].end();
+        }
     }
 
     /// Returns whether the epoch is over: it ends it, as [`wait`](Self::wait) does, if every origin has completed its
@@ -206,8 +218,7 @@ impl<T: Element> ExposureEpoch<'_, T> {
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait), except for deadlocks with the origins: a rank that polls is running. The epoch is over
-    /// after an error.
+    /// As [`wait`](Self::wait), except for deadlocks with the origins: a rank that polls is running.
     ///
     /// # Examples
     ///
@@ -234,21 +245,20 @@ impl<T: Element> ExposureEpoch<'_, T> {
     pub fn test(&mut self) -> Result<bool> {
         let (window, show, site) = (self.window, &|| "test".into(), Location::caller());
         let exposure = &window.table.exposures[window.rank()];
-        window.comm.op(site, show, || {
+        let tested = window.comm.op(site, show, || {
             let call = Shown { show, site };
             let through = || exposure.incomplete().is_empty();
             if self.over {
                 return Ok(true);
             }
-            let looked = look_for(&window.comm, call, &|| exposure.incomplete(), through);
-            if matches!(looked, Ok(false)) {
+            if !look_for(&window.comm, call, &|| exposure.incomplete(), through)? {
                 return Ok(false);
             }
-            self.over = true;
-            exposure.end();
-            looked?;
+            self.end();
             window.conclude(self.number, call).map(|()| true)
-        })
+        });
+        // Also if the call was refused.
+        tested.inspect_err(|_| self.end())
     }
 }
 
@@ -321,7 +331,8 @@ impl<T: Element> AccessEpoch<'_, T> {
     ///
     /// # Errors
     ///
-    /// None of its own.
+    /// None of its own. If it is refused, inside an operator or by [`World::inject`](crate::World::inject), that is as if
+    /// the epoch had been dropped.
     #[doc(alias = "MPI_Win_complete")]
     #[track_caller]
     pub fn complete(self) -> Result<()> {
