@@ -115,11 +115,12 @@ impl<T: Element> Window<T> {
 }
 
 impl<T: Element> FenceEpoch<'_, T> {
-    /// Returns the part of a rank, as it was when the epoch began.
+    /// Returns the part of a rank, as it was when the epoch began. It locks the part to read it until the epoch ends.
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is no such rank.
+    /// As [`lock_shared`](Window::lock_shared). If the rank exists, they come of locks whose results were forgotten, or of
+    /// ranks that have dropped the epoch and lock parts: all other locks end before the fence that opens it.
     #[doc(alias = "MPI_Get")]
     #[track_caller]
     pub fn read(&self, rank: Rank) -> Result<&[T]> {

@@ -161,9 +161,10 @@ impl<T: Element> Window<T> {
         self.lock_to_write(rank, ("lock_exclusive", show), Location::caller())
     }
 
-    /// Locks the own part to read and to write it: [`lock_exclusive`](Self::lock_exclusive) of the own rank. Between
-    /// the epochs of fences no other rank has it locked, so it does not wait, except for its turn in a world whose orders
-    /// are chosen ([`explore`](crate::testing::explore)).
+    /// Locks the own part to read and to write it: [`lock_exclusive`](Self::lock_exclusive) of the own rank. Outside of
+    /// the epochs of fences it does not wait in a program that uses fences alone, except for its turn in a world whose
+    /// orders are chosen ([`explore`](crate::testing::explore)); otherwise it waits for other ranks that have locked the part
+    /// or access it in an epoch.
     ///
     /// # Errors
     ///

@@ -63,11 +63,13 @@
 //!
 //! # Waiting
 //!
-//! Only the creation of a window, its fences, its locks, `start` and `wait` wait for other ranks. Ranks that can never
-//! move again get a [`Deadlock`](crate::ErrorKind::Deadlock) with the calls and lines of all, a rank that needs one
-//! that has ended gets [`RankGone`](crate::ErrorKind::RankGone). Locks are granted in the order of the requests, so no
-//! rank starves: a rank that asks to read waits behind one that asked to write before it. So a rank that has a part
-//! locked to read should not wait for another one that is about to do the same.
+//! Only the creation of a window, its fences, its locks, `start` and `wait` wait for other ranks. [`FenceEpoch::read`] and
+//! [`ExposureEpoch::test`] lock a part, so they wait while another rank keeps it locked: in an epoch between fences that
+//! can only be one that has forgotten a lock, or dropped the epoch. Ranks that can never move again get a
+//! [`Deadlock`](crate::ErrorKind::Deadlock) with the calls and lines of all, a rank that needs one that has ended gets
+//! [`RankGone`](crate::ErrorKind::RankGone). Locks are granted in the order of the requests, so no rank starves: a rank
+//! that asks to read waits behind one that asked to write before it. So a rank that has a part locked to read should not
+//! wait for another one that is about to do the same.
 //!
 //! [`explore`](crate::testing::explore) and worlds with a seed choose the order of messages and of locks, and not that of
 //! atomic operations; there a rank locks once all others wait or have ended, so none may poll atomics until it has. Neither
