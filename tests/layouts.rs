@@ -389,6 +389,23 @@ fn a_layout_that_does_not_fit_is_refused_before_anything_is_sent_and_the_call_ca
             assert_usage(refused, "layout 2 of the output");
             let refused = all_to_all_w(comm, &input, &places, &mut output, &places[1..]);
             assert_usage(refused, "there must be 3 layouts of the output, and not 2");
+            let grid = Cartesian::new(comm, &[3], &[true])?;
+            let refused = neighbor_all_to_all_w(&grid, &input, &places, &mut output, &places);
+            assert_usage(refused, "there must be 2 layouts of the input, and not 3");
+            assert_eq!(output, [0; 3]);
+            all_to_all_w(comm, &input, &places, &mut output, &places)?;
+            assert_eq!(output, [7; 3]);
+            Ok(())
+        })
+        .unwrap();
+}
+
+#[test]
+fn layouts_of_more_elements_than_there_is_memory_are_refused_and_the_call_can_be_made_again() {
+    World::new(3)
+        .run(|comm| {
+            let (input, mut output) = ([7_u8; 3], [0_u8; 3]);
+            let places: Vec<Layout> = (0..3).map(|q| Layout::contiguous(1).at(q)).collect();
             let many = Layout::contiguous(1).repeated(usize::MAX, 0);
             let many = vec![many; 3];
             let refused = all_to_all_w(comm, &input, &many, &mut output, &places);
@@ -405,10 +422,6 @@ fn a_layout_that_does_not_fit_is_refused_before_anything_is_sent_and_the_call_ca
                 refused,
                 "there is no memory for the 9223372036854775809 elem",
             );
-            let grid = Cartesian::new(comm, &[3], &[true])?;
-            let refused = neighbor_all_to_all_w(&grid, &input, &places, &mut output, &places);
-            assert_usage(refused, "there must be 2 layouts of the input, and not 3");
-            assert_eq!(output, [0; 3]);
             all_to_all_w(comm, &input, &places, &mut output, &places)?;
             assert_eq!(output, [7; 3]);
             Ok(())

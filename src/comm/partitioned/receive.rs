@@ -244,17 +244,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
 impl<T: Element> RecvParts<'_, T> {
     /// Accepts the next message with elements of it; returns whether there was one. Waits for it if `waits`.
     fn accept_next(&mut self, site: Site, waits: bool) -> Result<bool> {
-        let call = Receive {
-            context: OF_PARTS,
-            site,
-            ..receive(
-                "recv_parts",
-                Source::Rank(self.from),
-                Tag::Is(self.tag),
-                None,
-            )
-        };
-        let (comm, mut packet) = (self.comm, Packet::empty());
+        let (comm, call, mut packet) = (self.comm, self.next_part(site), Packet::empty());
         loop {
             match waits {
                 true => comm.next(&call, &mut packet)?,
@@ -282,6 +272,15 @@ impl<T: Element> RecvParts<'_, T> {
             }
             // Its sender has retracted it.
             packet = Packet::empty();
+        }
+    }
+
+    fn next_part(&self, site: Site) -> Receive {
+        let (from, tag) = (Source::Rank(self.from), Tag::Is(self.tag));
+        Receive {
+            context: OF_PARTS,
+            site,
+            ..receive("recv_parts", from, tag, None)
         }
     }
 
