@@ -124,7 +124,8 @@ impl<T: Element> PutInbox<T> {
 
     /// Drops what was put for exposures that have failed: those before this one.
     pub(crate) fn drop_before(&self, exposure: u64) {
-        drop(self.take(|it| matches!(it.end, EpochEnd::Exposure(it) if it < exposure)));
+        let lost = self.take(|it| matches!(it.end, EpochEnd::Exposure(it) if it < exposure));
+        unwind::operator(|| drop(lost));
     }
 
     /// Takes some of it out, to be dropped without the mutex: operators may own anything.
