@@ -149,6 +149,8 @@ pub struct Comm {
     pub(crate) attributes: Attributes,
     /// Declared before the core, so that the lanes are given back before the rank has ended.
     pub(crate) lanes: Ends,
+    /// Declared before the core, so that its last call is recorded before the rank has ended.
+    pub(crate) cell_port: LazyCellPort,
     pub(crate) core: Rc<Core>,
     pub(crate) shared: Arc<CommShared>,
     /// The same, for requests and started calls to hold.
@@ -158,7 +160,6 @@ pub struct Comm {
     /// The context of the first of the communicators of the same ranks in the same order that were duplicated from each
     /// other: their calls have the same plans.
     pub(crate) alike: u32,
-    pub(crate) cell_port: LazyCellPort,
     /// The number of collectives that this rank has begun on this communicator.
     pub(crate) calls: Cell<u32>,
     /// The combined fingerprint of all of them.

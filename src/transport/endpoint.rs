@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use crossbeam_utils::CachePadded;
 
-use crate::sync::{AtomicU64, Ordering, Parker};
+use crate::sync::{AtomicBool, AtomicU64, Ordering, Parker};
 use crate::transport::communicator::call_log::CallLog;
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::mailbox::Inbox;
@@ -34,6 +34,8 @@ pub(in crate::transport) struct Endpoint {
     pub(in crate::transport) log: CachePadded<CallLog>,
     /// Accounts for the bytes buffered for this rank, where a limit applies.
     pub(in crate::transport) account: Account,
+    /// Whether the rank has put back all that it had set aside, or never had a port.
+    pub(in crate::transport) emptied: AtomicBool,
     /// The rank's record, from its entry on, if there is one.
     pub(in crate::transport) record: OnceLock<Arc<Record>>,
 }
@@ -52,6 +54,7 @@ impl Endpoint {
             tally: CachePadded::new(Tally::new()),
             log: CachePadded::new(CallLog::new()),
             account: Account::new(),
+            emptied: AtomicBool::new(true),
             record: OnceLock::new(),
         }
     }
@@ -72,6 +75,24 @@ impl Endpoint {
             true => self.begun(),
             false => 0,
         }
+    }
+
+    /// The rank has a port from now on.
+    pub(in crate::transport) fn fill(&self) {
+        // Relaxed: the release in `depart` publishes it.
+        self.emptied.store(false, Ordering::Relaxed);
+    }
+
+    /// The rank's port has nothing any more that a report counts.
+    pub(in crate::transport) fn empty(&self) {
+        // Release: pairs with the acquire in `has_emptied`.
+        self.emptied.store(true, Ordering::Release);
+    }
+
+    /// Whether the rank has ended, and all that it left can be seen.
+    pub(in crate::transport) fn has_emptied(&self, run: RunNumber) -> bool {
+        // Acquire: pairs with the release in `empty`. In this order: a rank that has ended had a port before, if ever.
+        self.sleeper.has_left(run) && self.emptied.load(Ordering::Acquire)
     }
 
     #[inline]

@@ -154,7 +154,7 @@ impl Seats {
         let follows = text.as_deref().is_some_and(unwind::repeats) || unwind::follows();
         let why = text.map_or(Gone::Returned, |text| Gone::Failed(text.into()));
         comm.end(why, None, follows);
-        comm.leave();
+        comm.core.port.leave();
     }
 
     /// Reports how the ranks ended, as [`World::run_each`](crate::World::run_each) does, once all of them have: what each
@@ -173,7 +173,7 @@ impl Seats {
             fabric,
             begin,
         } = made;
-        if let Some(rank) = (0..self.size()).find(|rank| fabric.is_there(*rank)) {
+        if let Some(rank) = (0..self.size()).find(|rank| !fabric.has_emptied(*rank)) {
             return Err(Error::usage(format!("rank {rank} has not ended")));
         }
         let (placement, wall) = (setup.placement([]), begin.elapsed());

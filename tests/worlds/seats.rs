@@ -161,3 +161,35 @@ fn a_thread_that_panics_as_a_rank_is_noticed_and_its_message_known() {
     );
     assert!(thread.join().is_err());
 }
+
+/// Threads of a pool outlive their ranks, and nobody joins them: the report waits for what the ranks leave.
+#[test]
+fn a_report_that_is_asked_for_again_and_again_misses_nothing() {
+    for _ in 0..scaled(100) {
+        let seats = World::connect(2);
+        thread::scope(|scope| {
+            for rank in 0..2 {
+                let seat = seats.take(rank).unwrap();
+                scope.spawn(move || keep_one(&seat.enter()));
+            }
+            let report = loop {
+                match seats.report(vec![Outcome::<(), String>::Returned(()); 2]) {
+                    Ok(report) => break report,
+                    Err(_) => thread::yield_now(),
+                }
+            };
+            assert_eq!(report.lost.len(), 1, "{report}");
+        });
+    }
+}
+
+/// Rank 1 receives the second message of two: the first is lost.
+fn keep_one(comm: &Comm) {
+    if comm.rank() == 1 {
+        comm.recv::<u8>(0, 8).unwrap();
+        return;
+    }
+    for tag in [7, 8] {
+        comm.send(1, tag, &[1_u8]).unwrap();
+    }
+}

@@ -343,7 +343,7 @@ impl CellPort {
         let (column, place) = (&self.cells.columns[from], place_of(self.call));
         let cell = &column.cells[place];
         self.fetch(from, bytes);
-        // Acquire: pairs with the release in `post`.
+        // Acquire: pairs with the release in `publish`.
         let here = cell.number.load(Ordering::Acquire) == self.call + 1;
         here.then_some(Found {
             cells: &self.cells,
@@ -364,7 +364,7 @@ impl CellPort {
         self.behind = !self.posted && !self.waited;
         self.posted = false;
         self.waited = false;
-        // Release: pairs with the acquire in `find_lagging`.
+        // Release: pairs with the acquires in `find_lagging` and in `has_left`.
         self.cells.columns[self.me]
             .left
             .store(self.call, Ordering::Release);

@@ -9,7 +9,7 @@
 //! open only during their loan, whose length and type the borrower has compared. The destination of a
 //! message that is not lent is filled from [`Packet::open`], which shows a lent message only between claim and
 //! settling. [`help`] is called with the claims of the loan whose bytes it gets: by `port/send.rs` with the lender's own,
-//! during its one blocking loan, and by `port/standing.rs` with those of a standing loan that is not over.
+//! during its one blocking loan, or those of a standing loan that is not over.
 #![allow(unsafe_code)]
 
 use std::mem::{self, MaybeUninit, size_of_val};

@@ -35,9 +35,9 @@ use crate::sync::{AtomicPtr, AtomicU64, Ordering};
 /// The shortest message, in bytes, that both ends copy; its receiver copies a shorter one alone. The receiver has to
 /// fetch from the lender's cache what the lender writes. Below this length, where both ends rewrite and read their
 /// buffers, that costs more than it saves.
-pub(crate) const COOPERATIVE: usize = 512 << 10;
+pub(crate) const COOPERATIVE: usize = if cfg!(loom) { 2 << 10 } else { 512 << 10 };
 /// Bytes of a part.
-const PART: usize = 64 << 10;
+const PART: usize = if cfg!(loom) { 1 << 10 } else { 64 << 10 };
 
 const CLOSED: u64 = 0;
 const OPEN: u64 = 1 << 63;
@@ -159,6 +159,12 @@ impl CopyClaims {
         // Acquire: the borrower has not touched the destination since, except for parts that it takes.
         let open = self.taken.load(Ordering::Acquire) & OPEN != 0;
         open.then(|| self.to.load(Ordering::Relaxed))
+    }
+
+    /// Whether the borrower has published a destination.
+    #[inline]
+    pub(in crate::transport) fn is_open(&self) -> bool {
+        self.goes_to().is_some()
     }
 
     /// Takes the next part from the end of `side`, of `parts` in all; `None`: none is left.

@@ -254,7 +254,7 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
     #[cold]
     #[inline]
     pub(in crate::transport) fn look(&mut self) -> u32 {
-        // Acquire: pairs with the release in `take`; the cells up to there are this end's again.
+        // Acquire: pairs with the release in `count_read`; the cells up to there are this end's again.
         self.read = self.ring.read.load(Ordering::Acquire);
         self.unread()
     }
@@ -361,7 +361,7 @@ impl<const BYTES: usize, const CELLS: usize> Writer<BYTES, CELLS> {
                 write(&self.ring, (&raw mut (*content).body).cast());
             }
         });
-        // Release: pairs with the acquire in `take`.
+        // Release: pairs with the acquire in `next`.
         let turn = turn(self.written) | label.bits();
         cell.turn.store(turn, Ordering::Release);
         self.written = self.written.wrapping_add(1);

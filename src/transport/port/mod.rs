@@ -85,6 +85,7 @@ impl Port {
         let inbox = RefCell::new(inbox);
         let recorder = fabric.recorder(me);
         let (run, ranks) = (Cell::new(fabric.run()), fabric.endpoints.len());
+        fabric.endpoints[me].fill();
         fabric.endpoints[me].tally.run.enter(run.get());
         Port {
             endpoint: fabric.endpoints[me].clone(),
@@ -110,10 +111,12 @@ impl Port {
     /// Begins another run in the same fabric.
     #[inline]
     pub(crate) fn begin_again(&self, again: Reuse) {
-        self.endpoint.begin_again(again.run, self.is_quiet());
+        self.endpoint.begin_again(self.is_quiet());
         self.row.set(false);
         self.run.set(again.run);
         self.recorder.begin_again(again.begin);
+        // Last: who sees the run sees nothing of the one before.
+        self.endpoint.tally.run.enter(again.run);
     }
 
     /// Returns what this rank had set aside to its endpoint, where messages that were never received are counted, as
@@ -122,13 +125,13 @@ impl Port {
         if self.has_left.replace(true) {
             return;
         }
-        let Ok(mut inbox) = self.inbox.try_borrow_mut() else {
-            return;
-        };
-        self.shared_copies.borrow_mut().clear();
-        let left = inbox.leave(&*self.fabric);
-        left.into_iter()
-            .for_each(|packet| self.fabric.put_back(self.me, packet));
+        if let Ok(mut inbox) = self.inbox.try_borrow_mut() {
+            self.shared_copies.borrow_mut().clear();
+            let left = inbox.leave(&*self.fabric);
+            left.into_iter()
+                .for_each(|packet| self.fabric.put_back(self.me, packet));
+        }
+        self.endpoint.empty();
     }
 
     /// The run that the rank is in.

@@ -1,5 +1,6 @@
 //! Sending: a rank posts a message, or lends it until its receiver has read it.
 
+use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
 use crate::Rank;
@@ -8,7 +9,7 @@ use crate::op::copies::Copies;
 use crate::op::elements::Elements;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::memory::cooperative_copy::{self, Taker};
-use crate::transport::memory::copy_claims::Side;
+use crate::transport::memory::copy_claims::{CopyClaims, Side};
 use crate::transport::memory::head::Head;
 use crate::transport::memory::lend::{Loan, lend};
 use crate::transport::memory::loan::{LoanWord, Ticket};
@@ -253,14 +254,7 @@ impl Port {
         loan: &Loan<'_>,
     ) -> bool {
         let mut look = || {
-            if cooperative_copy::help(
-                loan.bytes(),
-                &self.endpoint.claims,
-                Side::of(self.me, to),
-                &self.copies,
-            ) {
-                self.fabric.endpoints[to].sleeper.rouse();
-            }
+            self.help_copy(to, loan.bytes(), &self.endpoint.claims);
             loan.is_settled().then_some(())
         };
         if self.spin(&self.lending, &mut look).is_some()
@@ -269,10 +263,31 @@ impl Port {
             return true;
         }
         if !loan.revoke() {
-            self.wait_bound(&|| Needs::One(to), || look().is_some());
+            // Copied outside of the waits, whose looks may hold the registry.
+            let (needs, claims) = (|| Needs::One(to), &self.endpoint.claims);
+            self.wait_bound(&needs, || loan.is_settled() || claims.is_open());
+            if look().is_none() {
+                self.wait_bound(&needs, || loan.is_settled());
+            }
             return true;
         }
         self.fabric.post(to, Packet::copy_of(head, data))
+    }
+
+    /// Helps `to` to copy `from`, which it borrows from this rank, if it has published a destination in `claims`, those of
+    /// that loan. Returns whether it copied any part.
+    #[inline]
+    pub(in crate::transport) fn help_copy(
+        &self,
+        to: Rank,
+        from: &[MaybeUninit<u8>],
+        claims: &CopyClaims,
+    ) -> bool {
+        let helped = cooperative_copy::help(from, claims, Side::of(self.me, to), &self.copies);
+        if helped {
+            self.fabric.endpoints[to].sleeper.rouse();
+        }
+        helped
     }
 
     /// Waits for a receiver for as long as it would take to copy the message and leave it there: the longer the

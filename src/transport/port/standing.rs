@@ -13,8 +13,7 @@ use std::sync::Arc;
 
 use crate::Rank;
 use crate::op::elements::Elements;
-use crate::transport::memory::cooperative_copy;
-use crate::transport::memory::copy_claims::{COOPERATIVE, Side};
+use crate::transport::memory::copy_claims::COOPERATIVE;
 use crate::transport::memory::fast_box::Out;
 use crate::transport::memory::head::Head;
 use crate::transport::memory::loan::Ticket;
@@ -30,7 +29,8 @@ const KEPT: usize = 128;
 pub(in crate::transport) struct SpareLoans(VecDeque<Arc<StandingLoan>>);
 
 impl SpareLoans {
-    /// The loan that ended longest ago, if its packet is gone, or a new one.
+    /// The loan that ended longest ago, if its packet is gone, or a new one. Only settled loans are kept: their settling,
+    /// which was seen with acquire, and not the count, orders what the borrower did before.
     fn take(&mut self) -> Arc<StandingLoan> {
         let oldest = self.0.pop_front();
         let free = oldest.filter(|loan| Arc::strong_count(loan) == 1);
@@ -157,12 +157,7 @@ impl Port {
         if open.loan.is_exclusive() {
             return false;
         }
-        let (claims, side) = (open.loan.claims(), Side::of(self.me, open.to));
-        let helped = cooperative_copy::help(open.data.bytes(), claims, side, &self.copies);
-        if helped {
-            self.fabric.endpoints[open.to].sleeper.rouse();
-        }
-        helped
+        self.help_copy(open.to, open.data.bytes(), open.loan.claims())
     }
 
     /// Gives the receivers of `bytes` bytes a moment to read them.

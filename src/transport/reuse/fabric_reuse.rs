@@ -114,14 +114,13 @@ impl Endpoint {
     }
 
     /// For the rank itself: begins another run. After a quiet one there is nothing to clear.
-    pub(in crate::transport) fn begin_again(&self, run: RunNumber, quiet: bool) {
+    pub(in crate::transport) fn begin_again(&self, quiet: bool) {
         if !quiet {
             if let Some(record) = self.record.get() {
                 record.close();
             }
             self.tally.begin_again();
         }
-        self.tally.run.enter(run);
     }
 
     /// Whether its counts and records are of this run, and not of the one before.

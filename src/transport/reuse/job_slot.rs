@@ -71,7 +71,7 @@ impl<T> JobSlot<T> {
     /// Whether the last job is done.
     #[inline]
     pub(crate) fn is_empty(&self) -> bool {
-        // Acquire: pairs with the release in `done`: everything that the server did for the job is visible, and the
+        // Acquire: pairs with the release in `empty`: everything that the server did for the job is visible, and the
         // server no longer reads the job.
         self.word.load(Ordering::Acquire).is_null()
     }

@@ -74,7 +74,7 @@ impl Ring {
     /// Forgets the operations up to number `greatest`, so that their numbers can be used again. For the rank itself,
     /// after [`close`](Self::close).
     pub(crate) fn forget(&self, greatest: u64) {
-        // Relaxed: no reader looks before something is written.
+        // Relaxed: a reader looks only at a rank that has entered the run (`Present::is`), and that comes later.
         let slots = greatest.min(DEPTH as u64);
         (1..=slots).for_each(|number| self.slot(number).number.store(0, Ordering::Relaxed));
     }
