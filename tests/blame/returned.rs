@@ -157,3 +157,49 @@ fn an_error_of_an_earlier_run_is_an_error_of_its_own() {
     });
     assert_eq!(second.unwrap().culprit, Some(0));
 }
+
+/// Only rank 1 leaves out the call. The others made it, and then so many on another communicator that it is no longer
+/// among their last ones.
+#[test]
+fn ranks_whose_call_is_long_ago_have_not_left_it_out() {
+    for calls in [3, 10, 100] {
+        for time in 0..times() {
+            let case = || format!("{calls} calls on another communicator, time {time}");
+            let error = guarded(&case, || {
+                World::new(5).check(false).run(|comm| {
+                    let sub = comm.split((comm.rank() > 1) as _, 0)?;
+                    if comm.rank() == 1 {
+                        return Ok(());
+                    }
+                    comm.gather(0, &[comm.rank()])?;
+                    match comm.rank() {
+                        0 => Ok(()),
+                        _ => (0..calls).try_for_each(|_| sub.barrier()),
+                    }
+                })
+            });
+            let error = error.expect_err("rank 0 misses rank 1");
+            assert_eq!(error.culprit(), Some(1), "{}: {error}", case());
+        }
+    }
+}
+
+/// All made many calls on another communicator, and one of them then makes a call that no other makes.
+#[test]
+fn a_rank_that_makes_a_call_more_is_named_after_many_calls_on_another_communicator() {
+    for time in 0..times() {
+        let case = || format!("time {time}");
+        let error = guarded(&case, || {
+            World::new(5).check(false).run(|comm| {
+                let other = comm.dup()?;
+                (0..20).try_for_each(|_| other.barrier())?;
+                if comm.rank() == 2 {
+                    comm.barrier()?;
+                }
+                Ok(())
+            })
+        });
+        let error = error.expect_err("the others make no such call");
+        assert_eq!(error.culprit(), Some(2), "{}: {error}", case());
+    }
+}

@@ -34,6 +34,12 @@ impl Fabric {
         numbers.into_iter().any(|later| is_later(later, number))
     }
 
+    /// Whether `rank` has made this collective, or later ones of this communicator.
+    fn has_come(&self, rank: Rank, context: u32, number: u32) -> bool {
+        let numbers = self.numbers_of(rank, context);
+        numbers.into_iter().any(|last| !is_later(number, last))
+    }
+
     /// The calls that the ranks made as collective `number`, if they do not agree.
     pub(crate) fn compare_calls(&self, comm: &CommShared, number: u32) -> Option<Compared> {
         let mut awaited = self.to_come(comm, number);
@@ -150,7 +156,7 @@ impl Fabric {
     /// meanwhile and ends is on record then.
     pub(crate) fn to_come(&self, comm: &CommShared, number: u32) -> Vec<Rank> {
         let comes =
-            |rank: &Rank| !self.is_over(*rank) && !self.has_passed(*rank, comm.context, number);
+            |rank: &Rank| !self.is_over(*rank) && !self.has_come(*rank, comm.context, number);
         let known = comm
             .members
             .iter()
@@ -169,11 +175,19 @@ impl Fabric {
         {
             if let Some(call) = self.record_of(rank, context, number) {
                 made.push((rank, call));
-            } else if !self.has_passed(rank, context, number) && self.has_returned(rank) {
+            } else if self.has_left_out(rank, context, number) {
                 without.push(rank);
             }
         }
         Missed { made, without }
+    }
+
+    /// Whether a rank has returned and is known to have made neither this collective nor later ones.
+    fn has_left_out(&self, rank: Rank, context: u32, number: u32) -> bool {
+        // First: the calls of a rank that has returned are its last.
+        self.has_returned(rank)
+            && !self.has_come(rank, context, number)
+            && self.knows_all_calls(rank, context)
     }
 
     /// Whether a rank has returned, and not because others failed.

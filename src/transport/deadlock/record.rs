@@ -79,12 +79,16 @@ impl Fabric {
 
     /// The numbers of the last calls of a rank on the communicator with this context.
     pub(super) fn numbers_of(&self, rank: Rank, context: u32) -> Vec<u32> {
-        fn numbers<T>(calls: Vec<(u32, T)>) -> Vec<u32> {
-            calls.into_iter().map(|(number, _)| number).collect()
+        if !self.is_far(rank) {
+            return self.endpoints[rank].log.numbers_of(context);
         }
-        match self.is_far(rank) {
-            true => numbers(self.far_records(rank, context)),
-            false => numbers(self.endpoints[rank].log.last_of(context)),
-        }
+        let records = self.far_records(rank, context).into_iter();
+        records.map(|(number, _)| number).collect()
+    }
+
+    /// Whether the [numbers](Self::numbers_of) tell of every call on this communicator whether a rank has made it. Taken for
+    /// granted of far ranks, whose last calls are all that is told.
+    pub(super) fn knows_all_calls(&self, rank: Rank, context: u32) -> bool {
+        self.is_far(rank) || self.endpoints[rank].log.knows_all_of(context)
     }
 }

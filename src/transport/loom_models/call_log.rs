@@ -1,10 +1,11 @@
 //! Proves that a search for a call in another rank's log, while that rank makes more calls, finds that call or none:
-//! never one of another number or communicator, nor what the same words meant for an earlier entry.
+//! never one of another number or communicator, nor what the same words meant for an earlier entry. And that the number of
+//! a rank's last call on a communicator is found at any time.
 //!
 //! The log and its ring are the real ones; the ring has three places here.
 //!
-//! Checked by hand: a model fails if calls of another communicator are not told apart, and if the word of a place is not
-//! taken away before its context changes.
+//! Checked by hand: a model fails if calls of another communicator are not told apart, if the word of a place is not
+//! taken away before its context changes, and if a number is noted after its call is overwritten.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -136,5 +137,31 @@ fn a_call_is_found_only_on_communicators_on_which_it_was_made() {
         writer.join().unwrap();
         assert_eq!(find(&log, 2, 0), None);
         assert_eq!(find(&log, 4, 0), Some(20));
+    });
+}
+
+/// It is overwritten by calls on another communicator meanwhile.
+#[test]
+fn the_number_of_the_last_call_on_a_communicator_is_found_wherever_it_is() {
+    explore(Some(3), || {
+        let log = Arc::new(CallLog::new());
+        let entry = log.enter(&call(10));
+        log.write(entry, 2, 7);
+        (1..DEPTH as u32).for_each(|number| log.write(entry, 4, number));
+        let writer = {
+            let log = log.clone();
+            thread::spawn(move || {
+                log.write(entry, 4, 9);
+                log.write(entry, 2, 8);
+            })
+        };
+        let numbers = log.numbers_of(2);
+        assert!(
+            [vec![7], vec![8], vec![7, 8]].contains(&numbers),
+            "{numbers:?}"
+        );
+        writer.join().unwrap();
+        assert_eq!(log.numbers_of(2), [8]);
+        assert!(log.numbers_of(6).is_empty() && log.knows_all_of(6));
     });
 }
