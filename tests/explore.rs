@@ -227,6 +227,50 @@ fn requests_of_which_any_may_end_first_have_all_orders() {
     }
 }
 
+/// Which of two requests ends first if the other one is a synchronous send, or a collective, that another rank makes
+/// ready when it has chosen.
+fn ends_first(started: bool, waiting: Rank) -> (Explored, HashSet<Vec<usize>>) {
+    let (chooses, sends) = (1 - waiting, 2);
+    outcomes(3, |comm| {
+        let me = comm.rank();
+        if me == waiting {
+            let other = match started {
+                true => comm.ibarrier()?.map(drop),
+                false => comm.issend(chooses, 5, vec![1u8])?.map(drop),
+            };
+            let mut two = [other, comm.irecv::<u8>(sends, 0)?.map(drop)];
+            let first = Request::wait_any(&mut two)?.map_or(2, |(place, ())| place);
+            Request::wait_any(&mut two)?;
+            return Ok(first);
+        }
+        if me == chooses {
+            comm.recv::<u8>(Source::Any, 0)?;
+        } else {
+            comm.send(waiting, 0, &[1u8])?;
+            comm.send(chooses, 0, &[1u8])?;
+        }
+        match started {
+            true => comm.ibarrier()?.wait()?,
+            false if me == chooses => comm.recv::<u8>(waiting, 5).map(drop)?,
+            false => {}
+        }
+        Ok(2)
+    })
+}
+
+#[test]
+fn a_send_or_a_collective_that_others_complete_may_end_before_a_receive() {
+    for started in [false, true] {
+        for waiting in [0, 1] {
+            let (explored, seen) = ends_first(started, waiting);
+            let case = format!("started: {started}, rank {waiting} waits: {explored:?}");
+            assert!(explored.complete, "{case}");
+            let firsts: HashSet<usize> = seen.iter().map(|all| all[waiting]).collect();
+            assert_eq!(firsts, HashSet::from([0, 1]), "{case}");
+        }
+    }
+}
+
 #[test]
 fn ranks_that_look_again_and_again_see_what_comes() {
     let explored = explore(3, |comm| {

@@ -370,11 +370,15 @@ fn sought(states: &[Rc<RequestState>], until: Until) -> Sought {
         _ => None,
     });
     let one_of = until == Until::One;
+    let is_other = |one: &Rc<RequestState>| !matches!(one.direction, Direction::Receive { .. });
+    let mut others = states.iter().filter(|one| is_other(one));
+    let also_others = one_of && others.any(|one| !one.is_ready());
     let ready = (0..states.len()).filter(|&place| one_of && states[place].is_ready());
     Sought {
         wants: slots.collect(),
         ready: ready.collect(),
         one_of,
+        also_others,
         lock: None,
     }
 }

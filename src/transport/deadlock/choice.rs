@@ -68,6 +68,8 @@ pub(crate) struct Sought {
     pub ready: Vec<usize>,
     /// Whether the wait is for one of several requests.
     pub one_of: bool,
+    /// Whether one of these, which is not complete, is for something else than a message.
+    pub also_others: bool,
     /// The lock for which the rank is about to ask.
     pub lock: Option<LockTurn>,
 }
@@ -134,6 +136,8 @@ pub(crate) struct Eligible {
     pub picks: Vec<Pick>,
     /// The messages that are only for other receives which it has posted.
     pub other: Vec<Pick>,
+    /// Whether there may be more picks for its wait once other ranks have moved, of which no message tells.
+    pub may_grow: bool,
 }
 
 impl Eligible {

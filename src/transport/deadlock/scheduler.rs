@@ -20,11 +20,12 @@
 //! Choices of different ranks commute, so a chooser that enumerates all outcomes need not try them in both orders; but
 //! a rank that had been left waiting might have got more to choose from. That is so if a message arrives after its
 //! choice that (a) its call would have taken, (b) is from a sender of which it had nothing, and (c) does not follow
-//! from the choice. The chooser is told. Requests for one lock, unless both are shared, do not commute: when one is
-//! entered, the chooser is told of those just before it from which it does not follow, and of the ranks that could have
-//! gone first instead. See Flanagan and Godefroid, *Dynamic partial-order reduction for model
-//! checking software*, POPL 2005, and for the ranks to go first Abdulla and others, *Optimal dynamic partial order
-//! reduction*, POPL 2014.
+//! from the choice. The chooser is told. It is told at once if the choice is among several requests of which one is a
+//! send or a started collective that others have yet to complete: no message tells of that. Requests for one lock,
+//! unless both are shared, do not commute: when one is entered, the chooser is told of those just before it from which
+//! it does not follow, and of the ranks that could have gone first instead. See Flanagan and Godefroid, *Dynamic
+//! partial-order reduction for model checking software*, POPL 2005, and for the ranks to go first Abdulla and others,
+//! *Optimal dynamic partial order reduction*, POPL 2014.
 
 use std::sync::Arc;
 
@@ -208,6 +209,10 @@ impl SchedulerState {
         pasts().for_each(|theirs| past.add_all(theirs));
         for &nth in overtaken {
             chooser.too_early(nth, &self.firsts_without(nth, transition, &past));
+        }
+        if eligible.may_grow {
+            // Any of the ranks that could have moved instead may complete one of its requests.
+            chooser.too_early(self.made.len(), &[]);
         }
         past.add(self.made.len());
         self.past.add(rank, &past);

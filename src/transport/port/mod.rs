@@ -423,7 +423,7 @@ impl Port {
             // A receive from one source takes the first message in its queue as soon as it is there.
             sought.is_open() || inbox.is_contended(*queue)
         });
-        let open = sought.is_open();
+        let (open, may_grow) = (sought.is_open(), sought.also_others);
         let messages = queues.into_iter().map(Pick::Message);
         let requests = sought.ready.into_iter().map(Pick::Request);
         let lock = sought.lock.map(Pick::Lock);
@@ -433,6 +433,7 @@ impl Port {
             wants: sought.wants.into_iter().chain(wild).collect(),
             picks: messages.chain(requests).chain(lock).collect(),
             other: other.into_iter().map(Pick::Message).collect(),
+            may_grow,
         };
         (open || !eligible.is_empty()).then_some(eligible)
     }
