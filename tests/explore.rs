@@ -11,6 +11,7 @@ mod support;
 
 use std::collections::HashSet;
 use std::sync::Mutex;
+use std::time::Duration;
 
 use rankfold::testing::{Explore, Explored, Found, MessageOrder, explore};
 use rankfold::{Buffering, Comm, Rank, Request, Result, Source, Tag, WorldError, op};
@@ -268,6 +269,43 @@ fn a_send_or_a_collective_that_others_complete_may_end_before_a_receive() {
             let firsts: HashSet<usize> = seen.iter().map(|all| all[waiting]).collect();
             assert_eq!(firsts, HashSet::from([0, 1]), "{case}");
         }
+    }
+}
+
+/// Each finds what it looks for in a controlled world, where it looks last; in reality it may come too early.
+#[test]
+fn programs_that_look_without_waiting_are_not_explored_completely() {
+    type Look = fn(&Comm) -> Result<bool>;
+    let looks: [Look; 5] = [
+        |comm| Ok(comm.irecv::<u8>(1, 0)?.test()?.is_some()),
+        |comm| {
+            let mut one = [comm.irecv::<u8>(1, 0)?];
+            Ok(Request::test_any(&mut one)?.is_some())
+        },
+        |comm| {
+            let one = comm.irecv::<u8>(1, 0)?;
+            let done = one.is_done();
+            one.wait()?;
+            Ok(done)
+        },
+        |comm| {
+            let there = comm.iprobe(1, 0)?.is_some();
+            comm.recv::<u8>(1, 0)?;
+            Ok(there)
+        },
+        |comm| {
+            let got = comm.recv_timeout::<u8>(1, 0, Duration::from_millis(1));
+            got.map(|_| true)
+        },
+    ];
+    for (place, look) in looks.into_iter().enumerate() {
+        let explored = explore(2, |comm| match comm.rank() {
+            0 => look(comm).map(|found| assert!(found, "look {place}")),
+            _ => comm.send(0, 0, &[1u8]),
+        });
+        assert!(!explored.complete, "look {place}: {explored:?}");
+        // No others are drawn at random: there is one.
+        assert_eq!((explored.orders, explored.runs), (1, 1), "look {place}");
     }
 }
 

@@ -369,7 +369,8 @@ fn what_any_of_several_takes_first_is_explored_in_every_order() {
             orders.lock().unwrap().insert(order);
             Ok(())
         });
-        assert!(explored.complete, "{explored:?}");
+        assert_eq!(explored.orders, 6, "{explored:?}");
+        assert!(!explored.complete, "when to look is not explored");
         assert_eq!(orders.lock().unwrap().len(), 6);
     }
 }

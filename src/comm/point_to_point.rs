@@ -162,6 +162,7 @@ impl Comm {
             tag.into(),
             Instant::now().checked_add(patience),
         );
+        self.core.port.depends_on_time();
         self.receive(&call, is_of::<T>, |packet| {
             packet.take_vec(&**self.fabric())
         })

@@ -205,6 +205,7 @@ impl Comm {
 
     /// The same where a scheduler chooses which message arrives first: whether it is there once no rank can proceed.
     fn find_at_last(&self, call: &Receive, place: &mut Packet) -> Result<bool> {
+        self.core.port.depends_on_time();
         let now = Receive {
             deadline: Some(Instant::now()),
             ..*call

@@ -178,6 +178,7 @@ impl Core {
         site: Site,
     ) -> Result<Option<usize>> {
         if self.port.is_controlled() {
+            self.port.depends_on_time();
             return in_time(self.await_chosen(states, call, site, Some(Instant::now())));
         }
         let ready = self.try_ready(states, Until::One, call, site)?;
@@ -300,6 +301,7 @@ impl Core {
     ) -> Result<bool> {
         if self.port.is_controlled() {
             let ready = || self.are_ready(states, until).then_some(());
+            self.port.depends_on_time();
             self.port.advance_started();
             let waited = self.wait_for(states, until, call, site, Some(Instant::now()), ready);
             return in_time(waited).map(|ready| ready.is_some());

@@ -27,6 +27,8 @@ struct Log {
     /// Whether any run had an event that is not a choice: a deadline that passed, or a wait given up because a rank
     /// failed.
     passed: bool,
+    /// Whether any run had a look without waiting or a wait with a deadline.
+    looked: bool,
 }
 
 impl Default for Log {
@@ -36,6 +38,7 @@ impl Default for Log {
             places: Vec::new(),
             choices: Vec::new(),
             passed: false,
+            looked: false,
         }
     }
 }
@@ -54,6 +57,11 @@ impl Guide {
     /// Whether any run had an event that is not a choice.
     pub(super) fn has_passed(&self) -> bool {
         self.0.lock().passed
+    }
+
+    /// Whether any run had a call whose result depends on when it is made.
+    pub(super) fn has_looked(&self) -> bool {
+        self.0.lock().looked
     }
 
     /// The order of the run that has ended.
@@ -115,5 +123,9 @@ impl Chooser for Guide {
 
     fn passed(&self) {
         self.0.lock().passed = true;
+    }
+
+    fn looked(&self) {
+        self.0.lock().looked = true;
     }
 }

@@ -54,6 +54,10 @@ pub fn explore<R: Send>(ranks: usize, f: impl Fn(&Comm) -> Result<R> + Sync) -> 
 /// operations of an [`AtomicWindow`](crate::AtomicWindow) do not: their order is left to the scheduler of the threads,
 /// and is not repeated by a seed.
 ///
+/// Time is not explored. What looks without waiting finds a message or the end of a request if it can be there by then, and
+/// not otherwise. [`wait_some`](crate::Request::wait_some) and [`test_some`](crate::Request::test_some) complete one
+/// request at a time.
+///
 /// # Cost
 ///
 /// One run for each order: k! for k messages that one rank receives from any source, or for k ranks that write under one
@@ -98,8 +102,9 @@ pub struct Explore {
 pub struct Explored {
     /// The number of different orders that were tried one by one, except those drawn at random.
     pub orders: u64,
-    /// Whether these are all orders. Always false where a deadline passed or a wait was given up because a rank had
-    /// failed: those depend on time, and are not tried both ways.
+    /// Whether these are all orders. Always false where a rank looked without waiting (as [`test`](crate::Request::test),
+    /// [`is_done`](crate::Request::is_done) and [`iprobe`](Comm::iprobe) do), or waited with a deadline, and where a wait was
+    /// given up because a rank had failed: those depend on time, and are not tried both ways.
     pub complete: bool,
     /// The number of runs it took.
     pub runs: u64,
@@ -345,7 +350,7 @@ impl Explore {
         mut run: impl FnMut(Option<MessageOrder>) -> Result<(), E>,
     ) -> Result<Explored, E> {
         let (mut orders, mut runs) = (0, 0);
-        let complete = loop {
+        let all = loop {
             if runs >= self.runs as u64 {
                 break false;
             }
@@ -354,10 +359,10 @@ impl Explore {
             let (new, more) = guide.advance();
             orders += u64::from(new);
             if !more {
-                break !guide.has_passed();
+                break true;
             }
         };
-        if !complete {
+        if !all || guide.has_passed() {
             for i in 0..self.seeds as u64 {
                 run(Some(MessageOrder::Seed(noise(0, i) % 1_000_000)))?;
                 runs += 1;
@@ -365,7 +370,7 @@ impl Explore {
         }
         Ok(Explored {
             orders,
-            complete,
+            complete: all && !guide.has_passed() && !guide.has_looked(),
             runs,
         })
     }

@@ -57,6 +57,7 @@ pub(super) fn look_for(
     let port = &comm.core.port;
     port.advance_started();
     if port.is_controlled() {
+        port.depends_on_time();
         let bounds = (Some(Instant::now()), None);
         let waited = wait_until(comm, call, bounds, needs, progressing(comm, look));
         return match waited {

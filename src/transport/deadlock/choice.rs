@@ -108,6 +108,9 @@ pub(crate) trait Chooser: fmt::Debug + Send + Sync {
 
     /// Something other than a choice took place: a deadline passed, or ranks stopped waiting for one that failed.
     fn passed(&self) {}
+
+    /// A rank looks without waiting, or waits with a deadline, whether or not it finds something.
+    fn looked(&self) {}
 }
 
 /// Chooses by a seed: the same seed gives the same run.

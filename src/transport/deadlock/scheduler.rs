@@ -49,7 +49,7 @@ pub(super) enum Decision {
 
 /// The additional state of a controlled world.
 pub(crate) struct Scheduler {
-    pub(super) chooser: Arc<dyn Chooser>,
+    pub(in crate::transport) chooser: Arc<dyn Chooser>,
     pub(super) looks_back: bool,
     pub(super) state: Mutex<SchedulerState>,
 }

@@ -336,6 +336,13 @@ impl Port {
         self.fabric.is_controlled()
     }
 
+    /// In a controlled world: notes a call whose result depends on when it is made, which is not a choice.
+    pub(crate) fn depends_on_time(&self) {
+        if let Some(scheduler) = &self.fabric.scheduler {
+            scheduler.chooser.looked();
+        }
+    }
+
     /// Whether messages to a rank go through the mailbox alone, each as a packet that owns its contents: over channels, and
     /// where a chooser orders them; and to other processes.
     pub(in crate::transport) fn has_one_path_to(&self, to: Rank) -> bool {
