@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use rankfold::{Buffering, Comm, ErrorKind, Request, Result, Source, Tag, World, WorldError, op};
+use rankfold::{
+    Buffering, Comm, ErrorKind, Rank, Request, Result, Source, Tag, World, WorldError, op,
+};
 
 use super::{BUFFERINGS, left, right, stays_silent};
 
@@ -210,4 +212,65 @@ fn requests_of_a_communicator_that_is_left_fail_and_others_go_on() {
         }
         assert!(report.deadlocks.is_empty() && report.unfinished.is_empty());
     }
+}
+
+/// Sends rank 0 messages of different tags, cancels some, and then sends it the tags and contents of all others.
+fn sends_many_and_cancels_some(comm: &Comm) -> Result<()> {
+    let (mut sent, mut open) = (Vec::new(), Vec::new());
+    for i in 0..60_u32 {
+        let tag = i * i % 7 % 3;
+        let request = comm.isend(0, tag, vec![i])?;
+        if i % 5 < 2 {
+            if !request.cancel()? {
+                sent.extend([tag, i]);
+            }
+        } else {
+            sent.extend([tag, i]);
+            open.push(request);
+        }
+    }
+    open.push(comm.isend(0, 9, sent)?);
+    Request::wait_all(open).map(drop)
+}
+
+/// The messages that are kept at rank 0, by sender: their tags and contents, in their order.
+fn receives_all_of(mut early: Vec<Vec<(u32, u32)>>, comm: &Comm) -> Result<()> {
+    for turn in 0_usize.. {
+        if early.iter().all(Vec::is_empty) {
+            break;
+        }
+        let source = Some(turn * 7 % 11 % early.len()).filter(|_| turn % 3 > 0);
+        let tag = Some((turn * 5 % 13 % 3) as u32).filter(|_| turn % 4 > 0);
+        let accepts = |one: &(u32, u32)| tag.is_none_or(|tag| one.0 == tag);
+        let is_there = |from: Rank| early[from].iter().any(accepts);
+        let any = || (0..early.len()).any(is_there);
+        if !source.map_or_else(any, is_there) {
+            continue;
+        }
+        let (source, wanted) = (
+            source.map_or(Source::Any, Source::from),
+            tag.map_or(Tag::Any, Tag::from),
+        );
+        let (got, status) = comm.recv::<u32>(source, wanted)?;
+        let queue = &mut early[status.source];
+        let first = queue.iter().position(accepts).unwrap();
+        assert_eq!(queue.remove(first), (status.tag, got[0]));
+    }
+    assert!(comm.iprobe(Source::Any, Tag::Any)?.is_none());
+    Ok(())
+}
+
+#[test]
+fn of_many_messages_that_came_early_each_receive_takes_the_first_of_a_sender_that_it_accepts() {
+    stays_silent(2, |comm| {
+        if comm.rank() > 0 {
+            return sends_many_and_cancels_some(comm);
+        }
+        let mut early = vec![Vec::new()];
+        for from in 1..comm.size() {
+            let (sent, _) = comm.recv::<u32>(from, 9)?;
+            early.push(sent.chunks(2).map(|one| (one[0], one[1])).collect());
+        }
+        receives_all_of(early, comm)
+    });
 }

@@ -10,6 +10,7 @@ use std::rc::Rc;
 use crate::Rank;
 use crate::sort;
 use crate::transport::matching::by_source::BySource;
+use crate::transport::matching::early::{Early, first_match, holds_one, sweep};
 use crate::transport::matching::incoming::Incoming;
 use crate::transport::matching::posted_receives::{Next, Offered, Posted, Slot};
 use crate::transport::matching::receive_buffer::{Arrived, ReceiveBuffer};
@@ -18,12 +19,6 @@ use crate::transport::memory::head::Head;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::packet::Packet;
 use crate::unwind;
-
-/// An unexpected message, with its place in the order of arrival.
-pub(super) struct Early {
-    arrival: u64,
-    packet: Packet,
-}
 
 /// The receiving end of one rank.
 pub(crate) struct Inbox {
@@ -76,37 +71,44 @@ impl Inbox {
     }
 
     fn find_early(&mut self, want: &Want, lenders: &impl Lenders) -> Option<Packet> {
-        let key = self.first_match(want, lenders)?;
+        // The place of a match is not looked up again: its sender may revoke it at any time, and another one is not the
+        // first of all.
+        let (source, place) = match want.source() {
+            Some(source) => (source, None),
+            None => self.first_of_all(want, lenders)?,
+        };
+        let key = (want.context(), source);
         let queue = self.early.get_mut(&key)?;
-        let found = open(queue, &self.posted, self.controlled)
-            .position(|early| want.accepts(early.packet.head))?;
-        let early = queue.remove(found)?;
+        let blocked = self.controlled.then_some(&self.posted);
+        let first = || first_match(queue, want, blocked, &mut self.to_drop, lenders);
+        let early = place.or_else(first).and_then(|place| queue.remove(place));
         if queue.is_empty() {
             self.early.remove(&key);
         }
+        let early = early?;
         self.taken = early.arrival;
         Some(early.packet)
     }
 
-    /// The queue whose first match arrived first. Revoked packets are removed on the way.
-    fn first_match(&mut self, want: &Want, lenders: &impl Lenders) -> Option<(u32, Rank)> {
-        let mut first = None;
-        for (key, queue) in self
-            .early
-            .iter_mut()
-            .filter(|(key, _)| key.0 == want.context())
-        {
-            sweep(queue, &mut self.to_drop, lenders);
-            let arrival = open(queue, &self.posted, self.controlled)
-                .find(|early| want.accepts(early.packet.head))
-                .map(|early| early.arrival);
-            if let Some(arrival) =
-                arrival.filter(|&arrival| first.is_none_or(|(earliest, _)| arrival < earliest))
+    /// The first match of all sources: its source, and its place in the queue of that one.
+    fn first_of_all(
+        &mut self,
+        want: &Want,
+        lenders: &impl Lenders,
+    ) -> Option<(Rank, Option<usize>)> {
+        let blocked = self.controlled.then_some(&self.posted);
+        let mut first: Option<(u64, Rank, usize)> = None;
+        for (&(context, source), queue) in &mut self.early {
+            if context == want.context()
+                && let Some(place) = first_match(queue, want, blocked, &mut self.to_drop, lenders)
             {
-                first = Some((arrival, *key));
+                let arrival = queue[place].arrival;
+                if first.is_none_or(|(earliest, ..)| arrival < earliest) {
+                    first = Some((arrival, source, place));
+                }
             }
         }
-        first.map(|(_, key)| key)
+        first.map(|(_, source, place)| (source, Some(place)))
     }
 
     /// Takes in what has arrived until a wanted message is in `place`. Returns whether one is. Call it only right after
@@ -468,33 +470,5 @@ impl Inbox {
         let left = self.drain(lenders);
         self.mail.leave_fast_box();
         left
-    }
-}
-
-/// Whether a queue holds a message for one of `wants`.
-fn holds_one(queue: &VecDeque<Early>, wants: &[Want]) -> bool {
-    let wanted = |early: &Early| wants.iter().any(|want| want.accepts(early.packet.head));
-    queue.iter().any(wanted)
-}
-
-/// The part of a queue that can be received: in a controlled world the messages before the first one that a posted
-/// receive wants, elsewhere the whole queue.
-fn open<'a>(
-    queue: &'a VecDeque<Early>,
-    posted: &'a Posted,
-    controlled: bool,
-) -> impl Iterator<Item = &'a Early> {
-    let contended = move |early: &&Early| controlled && posted.wants(&early.packet).is_some();
-    queue.iter().take_while(move |early| !contended(early))
-}
-
-/// Removes the messages that their sender has revoked.
-fn sweep(queue: &mut VecDeque<Early>, to_drop: &mut Vec<Packet>, lenders: &impl Lenders) {
-    if queue.iter().any(|early| early.packet.is_dead(lenders)) {
-        let (dead, live): (VecDeque<_>, VecDeque<_>) = mem::take(queue)
-            .into_iter()
-            .partition(|early| early.packet.is_dead(lenders));
-        *queue = live;
-        to_drop.extend(dead.into_iter().map(|early| early.packet));
     }
 }
