@@ -375,6 +375,49 @@ fn what_any_of_several_takes_first_is_explored_in_every_order() {
     }
 }
 
+/// Rank 0 gives up three receives, two of which have their messages, and keeps one that is open.
+fn gives_up_two_messages(
+    comm: &Comm,
+    fails: impl Fn(Vec<Request<'_, (Vec<i32>, rankfold::Status)>>),
+) -> Result<()> {
+    match comm.rank() {
+        1 => {
+            comm.send(0, 0, &[1])?;
+            comm.send(0, 0, &[2])?;
+            return comm.recv::<u8>(0, 9).map(drop);
+        }
+        2 => return comm.recv::<u8>(0, 9).map(drop),
+        _ => {}
+    }
+    let first = comm.irecv::<i32>(1, 0)?;
+    let second = comm.irecv::<i32>(1, 0)?;
+    let gone = comm.irecv::<i32>(2, 0)?;
+    let open = comm.irecv::<i32>(1, 0)?;
+    while !second.is_done() {}
+    comm.send(2, 9, &[0u8])?;
+    fails(vec![second, first, gone]);
+    assert_eq!(open.wait()?.0, [1]);
+    assert_eq!(comm.recv::<i32>(1, 0)?.0, [2]);
+    comm.send(1, 9, &[0u8])
+}
+
+#[test]
+fn messages_of_requests_that_failed_together_go_back_in_the_order_in_which_they_came() {
+    succeeds(3, |comm| {
+        gives_up_two_messages(comm, |all| {
+            Request::wait_all(all).unwrap_err();
+        })
+    });
+    succeeds(3, |comm| {
+        gives_up_two_messages(
+            comm,
+            |mut all| {
+                while let Ok(None) = Request::test_all(&mut all) {}
+            },
+        )
+    });
+}
+
 // ── requests of different kinds ──
 
 #[derive(Debug, PartialEq)]

@@ -247,6 +247,16 @@ impl<'c, R> Request<'c, R> {
         result
     }
 
+    /// The place in the order of arrival of the message of a receive, if it has come and the request is open.
+    pub(super) fn arrival(&self) -> Option<u64> {
+        match &self.state.direction {
+            Direction::Receive { slot, .. } => {
+                (self.is_open() && slot.is_filled()).then(|| slot.arrival())
+            }
+            _ => None,
+        }
+    }
+
     /// Ends it without its result, after a failure. Returns whether the operation could be cancelled.
     pub(super) fn give_up(&mut self) -> bool {
         let open = self.is_open();

@@ -9,6 +9,7 @@ use super::request::Request;
 use crate::engine::rank_state::Core;
 use crate::engine::request_state::{RequestState, Until, show_all};
 use crate::error::{Error, Result, Site};
+use crate::sort;
 use crate::transport::CommShared;
 use crate::transport::trace::call_event::CallEvent;
 
@@ -58,7 +59,7 @@ impl<R> Request<'_, R> {
             },
         );
         if result.is_err() {
-            requests.iter_mut().for_each(|one| _ = one.give_up());
+            give_up(requests.iter_mut().collect());
         }
         result
     }
@@ -180,7 +181,7 @@ impl<R> Request<'_, R> {
             several.core.port.without_moments(conclude)
         });
         if result.is_err() {
-            requests.iter_mut().for_each(|one| _ = one.give_up());
+            give_up(requests.iter_mut().collect());
         }
         result
     }
@@ -377,7 +378,17 @@ fn states<'a, 'c: 'a, R: 'a>(
 /// After a failure, ends all requests whose communicator has been revoked.
 fn give_up_revoked<R>(requests: &mut [Request<'_, R>]) {
     let revoked = requests.iter_mut().filter(|one| one.state().is_revoked());
-    revoked.for_each(|one| _ = one.give_up());
+    give_up(revoked.collect());
+}
+
+/// Ends requests after a failure. Receives that are open are closed before the messages of the others go back, in the
+/// order in which they came: a receive that outlives these must not get one before an earlier one.
+fn give_up<R>(mut requests: Vec<&mut Request<'_, R>>) {
+    sort::by_numbers(&mut requests, |one| match one.arrival() {
+        None => [0, 0],
+        Some(arrival) => [1, arrival as usize],
+    });
+    requests.into_iter().for_each(|one| _ = one.give_up());
 }
 
 fn is_ready<R>(request: &Request<'_, R>) -> bool {
