@@ -18,7 +18,7 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::trace::call_event::CallEvent;
 
 /// A message that [`Comm::probe_matched`] has found. No other receive gets it while this value lives. If the value is
-/// dropped, the message returns to its place in the queue of its sender.
+/// dropped, the message goes to the first open receive that matches it, or returns to its place in the queue of its sender.
 #[doc(alias = "MPI_Message")]
 #[must_use = "a message is received, or dropped to be found again"]
 pub struct Message<'c> {

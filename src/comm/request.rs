@@ -432,9 +432,13 @@ impl<'c, R> Request<'c, R> {
         }
     }
 
-    /// Ends the operation without its result. Returns whether it is as if it had never been started. For a receive this
-    /// is always so: its message waits for the next receive that matches it. For a send it is so if the message found
-    /// no [buffer](crate::World::buffering) and no rank has received it.
+    /// Ends the operation without its result. Returns whether it was cancelled: whether no rank receives the message of a
+    /// send, which is so if the message found no [buffer](crate::World::buffering) and no rank has received it.
+    ///
+    /// A receive is always cancelled. If its message has come already, the message goes to the first open receive that
+    /// matches it, or waits for the next one. A receive that was started later may have got a later message of the same
+    /// sender by then, and keeps it; and a [synchronous send](Comm::ssend) of the message may have completed, with which the
+    /// message counts as received.
     ///
     /// # Errors
     ///
