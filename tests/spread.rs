@@ -1,5 +1,5 @@
 //! Worlds over several processes: this test starts itself under the launchers of Open MPI and MPICH, where those are
-//! installed, with several numbers of processes and of ranks in each.
+//! installed, with several numbers of processes and of ranks in each. `RANKFOLD_NEED_LAUNCHERS` makes a missing one a failure.
 #![cfg(feature = "mpi")]
 
 #[path = "spread/compiled.rs"]
@@ -12,6 +12,8 @@ mod ends;
 mod leaders;
 #[path = "spread/left.rs"]
 mod left;
+#[path = "spread/needed.rs"]
+mod needed;
 #[path = "spread/programs.rs"]
 mod programs;
 #[path = "spread/random_programs.rs"]
@@ -51,11 +53,11 @@ fn launchers() -> Vec<Launcher> {
         ("mpirun.openmpi", "libmpi.so.40", 3),
         ("mpirun.mpich", "libmpich.so.12", cpus.min(3)),
     ];
-    let there = |command: &str| {
+    let there = |command: &'static str| {
         let found = Command::new(command).arg("--version").output();
         let found = found.is_ok_and(|output| output.status.success());
         if !found {
-            eprintln!("skipped: {command} is not installed");
+            needed::misses(command);
         }
         found
     };

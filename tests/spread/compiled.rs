@@ -34,7 +34,7 @@ fn compile(source: &str, launcher: &Launcher) -> Option<PathBuf> {
             Some(made)
         }
         Err(_) => {
-            eprintln!("skipped: there is no C compiler");
+            super::needed::misses("a C compiler");
             None
         }
     }

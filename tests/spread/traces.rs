@@ -116,6 +116,15 @@ pub fn is_whole(merged: &str) {
         );
     }
     assert!(json["otherData"]["messages_between_processes"].as_u64() >= Some(6));
+    // Messages went in both directions, and so each clock is known within some time; the first is that of all.
+    let clocks = json["otherData"]["clocks"].as_array().unwrap();
+    let all = |key: &str| clocks.iter().map(|clock| clock[key].as_f64()).collect();
+    let (added, within): (Vec<_>, Vec<_>) = (all("added_us"), all("within_us"));
+    assert_eq!(within[0], Some(0.0), "{clocks:?}");
+    let bounded = |within: &Option<f64>| within.is_some_and(|within| within >= 0.0);
+    assert_eq!(added.len(), 2, "{clocks:?}");
+    assert!(added.iter().all(Option::is_some), "{clocks:?}");
+    assert!(within.iter().all(bounded), "{clocks:?}");
     let named = |name: &str| events.iter().filter(|event| event["name"] == *name).count();
     assert_eq!((named("process_name"), named("thread_name")), (2, 4));
 }
