@@ -23,10 +23,10 @@ use support::sweep::sweep;
 
 // ── deaths ──
 
-/// Fails every rank at each of its operations for 2 to 5 ranks, and at a fixed quarter of them for 6 to 8.
+/// Fails every rank at each of its operations for 2 to 5 ranks, and at a fixed tenth of them for 6 to 8.
 fn every(name: &str, program: fn(&Comm) -> Result<u64>) {
     sweep(name, 2..=5, 1.0, program);
-    sweep(name, 6..=8, 0.25, program);
+    sweep(name, 6..=8, 0.1, program);
 }
 
 fn right(comm: &Comm) -> Rank {

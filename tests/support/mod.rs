@@ -59,10 +59,11 @@ pub fn setting<T: std::str::FromStr>(name: &str) -> Option<T> {
     )
 }
 
-/// Selects the cases to run: all of them, or a share, spread evenly and always the same.
+/// Selects the cases to run: all of them, or a share, spread evenly and always the same; the first in any case.
 pub struct Sieve {
     number: u64,
     part: f64,
+    first: bool,
 }
 
 impl Sieve {
@@ -73,12 +74,16 @@ impl Sieve {
     /// Selects this share of the cases, times the scale.
     pub fn part(seed: u64, part: f64) -> Self {
         let part = part * scale();
-        Sieve { number: seed, part }
+        Sieve {
+            number: mix(seed),
+            part,
+            first: true,
+        }
     }
 
     pub fn takes(&mut self) -> bool {
-        self.number += 1;
-        unit(mix(self.number)) < self.part
+        self.number = self.number.wrapping_add(1);
+        std::mem::take(&mut self.first) || unit(mix(self.number)) < self.part
     }
 }
 

@@ -6,7 +6,7 @@ use rankfold::{
     Buffering, Comm, ErrorKind, Fault, Outcome, Rank, Report, Result, World, WorldError,
 };
 
-use super::{Sieve, Spoiled, guarded};
+use super::{Random, Spoiled, guarded, scale};
 
 pub const FAULTS: [Fault; 3] = [Fault::Panic, Fault::Error, Fault::Return];
 
@@ -45,8 +45,9 @@ impl Death<'_> {
     }
 }
 
-/// Fails every rank at each of its operations, or at a fixed selection of them (`part`), in worlds of `sizes` ranks.
-/// Every rank of the program returns a number that depends only on its rank.
+/// Fails every rank at each of its operations, or at a fixed selection of them (`part`, of which the scale is a share; at
+/// least one of each rank), in worlds of `sizes` ranks. Every rank of the program returns a number that depends only on
+/// its rank.
 pub fn sweep(
     name: &str,
     sizes: RangeInclusive<usize>,
@@ -79,24 +80,48 @@ fn sweep_world(
     let world = World::new(ranks).check(check).buffering(buffering);
     let case = || format!("{name}, {ranks} ranks, check({check}), {buffering:?}, nobody dies");
     let healthy = guarded(&case, || world.run_each(program));
-    let mut sieve = Sieve::part(ranks as u64, part);
+    let whole = |outcome: &Outcome<u64>| outcome.value().is_some();
+    assert!(healthy.outcomes.iter().all(whole), "{}", case());
+    let mut random = Random::new(hash(&case()));
     for (victim, counts) in healthy.counts.iter().enumerate() {
-        for nth in 1..=counts.operations {
-            for fault in FAULTS.into_iter().filter(|_| sieve.takes()) {
-                let death = Death {
-                    name,
-                    ranks,
-                    check,
-                    buffering,
-                    victim,
-                    nth,
-                    fault,
-                };
-                let report = guarded(&|| death.show(), || death.world().run_each(program));
-                judge(&death, &healthy, report);
-            }
+        assert!(counts.operations > 0, "{}: rank {victim}", case());
+        for (nth, fault) in chosen(counts.operations, part, &mut random) {
+            let death = Death {
+                name,
+                ranks,
+                check,
+                buffering,
+                victim,
+                nth,
+                fault,
+            };
+            let report = guarded(&|| death.show(), || death.world().run_each(program));
+            judge(&death, &healthy, report);
         }
     }
+}
+
+/// This part of one rank's faults at its operations, times the scale, but one at least: always the same.
+fn chosen(operations: u64, part: f64, random: &mut Random) -> Vec<(u64, Fault)> {
+    let mut cases: Vec<_> = (1..=operations)
+        .flat_map(|nth| FAULTS.map(|fault| (nth, fault)))
+        .collect();
+    let count = (cases.len() as f64 * part * scale()).round() as usize;
+    let count = count.clamp(1, cases.len());
+    for taken in 0..count {
+        let other = taken + random.below(cases.len() - taken);
+        cases.swap(taken, other);
+    }
+    cases.truncate(count);
+    cases.sort_by_key(|(nth, _)| *nth);
+    cases
+}
+
+/// FNV-1a.
+fn hash(text: &str) -> u64 {
+    text.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
 }
 
 fn judge(death: &Death<'_>, healthy: &Report<u64>, report: Report<u64>) {
