@@ -426,11 +426,6 @@ impl Fabric {
         !self.endpoints[rank].sleeper.is_gone(self.run())
     }
 
-    /// Whether a rank has ended, and what it left is where a report counts it.
-    pub(crate) fn has_emptied(&self, rank: Rank) -> bool {
-        self.endpoints[rank].has_emptied(self.run())
-    }
-
     /// Leaves a packet at the endpoint of a rank that has ended, for [`leftovers`](Self::leftovers).
     pub(in crate::transport) fn put_back(&self, rank: Rank, packet: Packet) {
         // The receiving end lives as long as the endpoint, so a send cannot fail.

@@ -5,6 +5,7 @@
 //! fingerprints, packets, cells, contexts) continues from its value, alike on all ranks, so nothing of one run can be
 //! mistaken for something of another. What is reported about a run starts anew.
 
+use crate::Rank;
 use crate::sync::Ordering;
 use crate::transport::memory::stamp::Stamp;
 use crate::transport::wakeup::sleeper::RunNumber;
@@ -51,6 +52,11 @@ impl Fabric {
     pub(crate) fn is_lasting(&self) -> bool {
         let settings = &self.settings;
         settings.chooser.is_none() && !settings.trace
+    }
+
+    /// Whether a rank has ended, and what it left is where a report counts it.
+    pub(crate) fn has_emptied(&self, rank: Rank) -> bool {
+        self.endpoints[rank].has_emptied(self.run())
     }
 
     /// Whether the next run can [begin](Self::begin_again) here, once all ranks have released the fabric. `rests`
