@@ -1,5 +1,5 @@
 //! No test reads a clock or sleeps: threads are ordered by messages, barriers and counters, and no outcome depends on
-//! how busy the machine is. And files and functions are short. Checked against the source.
+//! how busy the machine is. Files and functions are short, and no test is run by nobody. Checked against the source.
 
 use std::fs;
 use std::path::Path;
@@ -101,4 +101,30 @@ fn a_clock_is_found_in_code_and_not_in_comments() {
     let found = clocks(text.lines().enumerate());
     assert_eq!(found.len(), 2, "{found:?}");
     assert!(found[1].starts_with("line 3: thread::sleep"), "{found:?}");
+}
+
+/// `cargo test` runs those of the default features.
+#[test]
+fn a_test_of_a_feature_is_named_by_a_check() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let scripts = [".ci/cli", ".ci/mpi-processes"].map(|script| read(&root.join(script)));
+    let mut gated = 0;
+    for entry in fs::read_dir(root.join("tests")).unwrap() {
+        let path = entry.unwrap().path();
+        let is_code = path.extension().is_some_and(|extension| extension == "rs");
+        let gate = |line: &str| line.starts_with("#![cfg(") && line.contains("feature");
+        if !is_code || !read(&path).lines().any(gate) {
+            continue;
+        }
+        gated += 1;
+        let option = format!("--test {} ", path.file_stem().unwrap().to_str().unwrap());
+        let names = |script: &String| format!("{script} ").replace('\n', " ").contains(&option);
+        assert!(
+            scripts.iter().any(names),
+            "no script runs {}",
+            path.display()
+        );
+    }
+    assert!(gated > 5, "{gated}");
 }
