@@ -242,13 +242,13 @@ impl InCall<'_> {
 
     /// The same where the ranks are in several processes: each compares the ends of all edges.
     fn make_graph_spread(&self, edges: &Edges) -> Result<Made> {
-        let all = self.bring_together(edges.numbers(), 1)?;
+        let all = self.bring_together(edges.numbers())?;
         let named: Option<Vec<Edges>> = all.lists.iter().map(|list| Edges::of(list)).collect();
         let named = named.unwrap_or_else(|| unreachable!("each rank sends its edges"));
         if let Some(odd) = disagreement(&named) {
             return Ok(Err(Arc::new(self.differing_ends(&odd, &named))));
         }
-        Ok(Ok(self.same_ranks_as(all.contexts[0])))
+        Ok(Ok(self.same_ranks_as(all.context, Birth::Graph)))
     }
 
     fn judge(&self, all: &[Edges]) -> Made {
@@ -263,15 +263,6 @@ impl InCall<'_> {
         let shared = &self.comm.shared;
         let origin = shared.origin.child(Birth::Graph, self.call.site);
         self.comm.fabric().new_comm(shared.members.clone(), origin)
-    }
-
-    /// The same under this context, for one of its ranks.
-    fn same_ranks_as(&self, context: u32) -> Arc<CommShared> {
-        let shared = &self.comm.shared;
-        let origin = shared.origin.child(Birth::Graph, self.call.site);
-        self.comm
-            .fabric()
-            .adopt_comm(context, shared.members.clone(), origin)
     }
 
     /// Rank 0 collects the edges that all ranks name, and makes the communicator; each rank gets its ends of them.
@@ -290,7 +281,7 @@ impl InCall<'_> {
     /// The same where the ranks are in several processes: each finds its own ends.
     fn join_edges_spread(&self, edges: &[(Rank, Rank)]) -> Result<RankEdges> {
         let numbers = edges.iter().flat_map(|(from, to)| [*from, *to]);
-        let all = self.bring_together(numbers.map(|rank| rank as i64).collect(), 1)?;
+        let all = self.bring_together(numbers.map(|rank| rank as i64).collect())?;
         let mut ends: [Vec<Rank>; 2] = Default::default();
         for edge in all.lists.iter().flat_map(|list| list.chunks_exact(2)) {
             let [from, to] = [edge[0], edge[1]].map(|rank| rank as Rank);
@@ -298,7 +289,7 @@ impl InCall<'_> {
             ends[1].extend((from == self.rank()).then_some(to));
         }
         Ok(RankEdges {
-            shared: self.same_ranks_as(all.contexts[0]),
+            shared: self.same_ranks_as(all.context, Birth::Graph),
             ends,
         })
     }

@@ -113,7 +113,10 @@ impl Comm {
         let place = self.collective(
             call,
             || Ok(()),
-            |inside| inside.find_wished(wish, |_| birth.clone()),
+            |inside| match self.shared.spans() {
+                true => inside.duplicate_spread(birth.clone()),
+                false => inside.find_place(wish, |wishes| wishes, |_| birth.clone()),
+            },
         )?;
         let mut duplicate = self.at_place(place);
         duplicate.alike = self.alike;
@@ -350,20 +353,20 @@ impl InCall<'_> {
     /// The members of a new communicator, and where it comes from.
     pub(super) fn members_of(
         &self,
-        group: &[(u32, i64, Rank)],
-        birth: &impl Fn(u32) -> Birth,
+        ranks: impl Iterator<Item = Rank>,
+        birth: Birth,
     ) -> (Members, Arc<Origin>) {
-        let world = |(.., rank): &(u32, i64, Rank)| self.comm.to_world(*rank);
-        let origin = &self.comm.shared.origin;
-        let origin = origin.child(birth(group[0].0), self.call.site);
-        (Members::of(group.iter().map(world).collect()), origin)
+        let world = |rank| self.comm.to_world(rank);
+        let origin = self.comm.shared.origin.child(birth, self.call.site);
+        (Members::of(ranks.map(world).collect()), origin)
     }
 
     /// Makes the communicators that all ranks together have asked for; the result has one place per rank.
     fn make_places(&self, wishes: &[Wish], birth: impl Fn(u32) -> Birth) -> Vec<Place> {
         let mut places: Vec<Place> = vec![None; wishes.len()];
         for group in grouped(wishes) {
-            let (members, origin) = self.members_of(&group, &birth);
+            let ranks = group.iter().map(|(.., rank)| *rank);
+            let (members, origin) = self.members_of(ranks, birth(group[0].0));
             let shared = self.comm.fabric().new_comm(members, origin);
             for (member, (.., rank)) in group.iter().enumerate() {
                 places[*rank] = Some((shared.clone(), member));
