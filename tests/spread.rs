@@ -25,6 +25,8 @@ mod straight;
 mod support;
 #[path = "spread/traces.rs"]
 mod traces;
+#[path = "spread/without_pmi.rs"]
+mod without_pmi;
 
 use std::env;
 use std::process::{Command, Output};

@@ -37,6 +37,36 @@ pub(crate) fn launched() -> Option<Launched> {
     launched_by(&environment::value)
 }
 
+/// Why this process would be alone although `srun` has started it with others: it has given them no PMI, by which an MPI
+/// library finds the others.
+pub(crate) fn lacks_pmi() -> Option<String> {
+    srun_without_pmi(&environment::value)
+}
+
+/// The ids of steps that are none of a program, such as that of a batch script or of the shell of an allocation.
+const SPECIAL_STEPS: u64 = 0xffff_ff00;
+
+fn srun_without_pmi(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<String> {
+    let number = |name| variable(name)?.to_str()?.parse::<u64>().ok();
+    let is_off = variable(CHOICE).as_deref() == Some(OsStr::new("off"));
+    // In a shell that `srun --pty` has started, programs are started by hand.
+    if is_off || launched_by(variable).is_some() || variable("SLURM_PTY_PORT").is_some() {
+        return None;
+    }
+    // Set for the tasks of a step. What a batch script and the shell of an allocation start by themselves is in none of
+    // several tasks.
+    let tasks = number("SLURM_STEP_NUM_TASKS").filter(|tasks| *tasks > 1)?;
+    let step = number("SLURM_STEP_ID").filter(|step| *step < SPECIAL_STEPS)?;
+    let task = number("SLURM_PROCID").filter(|task| *task < tasks)?;
+    let node = variable("SLURMD_NODENAME");
+    let node = node.map_or_else(String::new, |node| format!(" on {}", node.display()));
+    Some(format!(
+        "srun has started {tasks} tasks, of which this is task {task} of step {step}{node}, and has given them no PMI, by \
+         which MPI finds the others: start them by srun --mpi=pmix or srun --mpi=pmi2 (srun --mpi=list names what there \
+         is), or set RANKFOLD_MPI=off to run a world of its own in each"
+    ))
+}
+
 fn launched_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Launched> {
     let chosen = variable(CHOICE);
     if chosen.as_deref() == Some(OsStr::new("off")) {
@@ -72,12 +102,13 @@ fn launched_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Launched> 
 mod tests {
     use super::*;
 
+    fn value(environment: &[(&str, &str)], name: &str) -> Option<OsString> {
+        let found = environment.iter().find(|(other, _)| *other == name);
+        found.map(|(_, value)| (*value).into())
+    }
+
     fn found(environment: &[(&str, &str)]) -> Option<(String, Option<usize>)> {
-        let variable = |name: &str| {
-            let found = environment.iter().find(|(other, _)| *other == name);
-            found.map(|(_, value)| (*value).into())
-        };
-        let launched = launched_by(&variable)?;
+        let launched = launched_by(&|name| value(environment, name))?;
         let first = launched.libraries[0].to_string_lossy();
         Some((first.into_owned(), launched.processes))
     }
@@ -116,5 +147,47 @@ mod tests {
         );
         let mpich = [("PMI_SIZE", "2"), ("PMI_RANK", "1")];
         assert_eq!(found(&mpich), library("libmpich.so.12", Some(2)));
+    }
+
+    /// A task of a step of two, with these variables changed.
+    fn task(changed: &[(&'static str, &'static str)]) -> Option<String> {
+        let step = [
+            ("SLURM_STEP_NUM_TASKS", "2"),
+            ("SLURM_STEP_ID", "3"),
+            ("SLURM_PROCID", "1"),
+            ("SLURMD_NODENAME", "node07"),
+        ];
+        let all = [changed, &step].concat();
+        srun_without_pmi(&|name| value(&all, name))
+    }
+
+    #[test]
+    fn tasks_of_srun_without_pmi_are_told_apart() {
+        let said = task(&[]).unwrap();
+        for part in ["2 tasks", "task 1 of step 3 on node07", "--mpi=pmix"] {
+            assert!(said.contains(part), "{said}");
+        }
+        let others = [
+            ("PMIX_RANK", "1"),
+            ("PMI_RANK", "1"),
+            ("OMPI_COMM_WORLD_SIZE", "2"),
+            ("RANKFOLD_MPI", "off"),
+            ("SLURM_STEP_NUM_TASKS", "1"),
+            ("SLURM_PTY_PORT", "4711"),
+            ("SLURM_STEP_ID", "4294967290"),
+            ("SLURM_STEP_ID", "4294967291"),
+        ];
+        for other in others {
+            assert_eq!(task(&[other]), None, "{other:?}");
+        }
+        // A batch script, or a shell of an allocation, for several tasks.
+        let allocation = [
+            ("SLURM_JOB_ID", "9"),
+            ("SLURM_NTASKS", "4"),
+            ("SLURM_NPROCS", "4"),
+            ("SLURM_PROCID", "0"),
+        ];
+        let found = srun_without_pmi(&|name| value(&allocation, name));
+        assert_eq!(found, None);
     }
 }

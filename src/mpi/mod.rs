@@ -23,7 +23,7 @@ mod traffic;
 use std::mem::MaybeUninit;
 use std::time::Duration;
 
-pub(crate) use launcher::{Launched, launched};
+pub(crate) use launcher::{Launched, lacks_pmi, launched};
 pub(crate) use lent::{Received, StraightBody};
 use library::Library;
 pub(crate) use message::{Lent, Message};

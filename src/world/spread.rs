@@ -8,7 +8,7 @@ use super::World;
 use super::node::{OnNode, Share};
 use super::verdict::Refused;
 use crate::machine::Cpus;
-use crate::mpi::{Launched, launched};
+use crate::mpi::{Launched, lacks_pmi, launched};
 use crate::op::plain::{self, Plain};
 use crate::transport::memory::eager_limit::Buffering;
 use crate::transport::processes::{Far, Hello};
@@ -22,7 +22,7 @@ pub enum Spread {
     #[default]
     Off,
     /// They are spread if the process was started by `mpirun`, `mpiexec` or `srun`, and are threads of this process
-    /// alone otherwise.
+    /// alone otherwise. Several tasks to which `srun` has given no PMI cannot open such a world.
     Auto,
     /// They are spread; a process that was started alone cannot open such a world.
     Must,
@@ -138,15 +138,24 @@ fn wanted(world: &World) -> Result<Option<Launched>, String> {
         Spread::Off => None,
         // A rank that opens a world of its own does so alone.
         Spread::Auto if unwind::is_rank() => None,
-        Spread::Auto => launched().filter(|found| found.processes != Some(1)),
+        Spread::Auto => launcher()?.filter(|found| found.processes != Some(1)),
         Spread::Must if unwind::is_rank() => {
             return Err("a rank cannot open a world that is spread over processes".into());
         }
-        Spread::Must => Some(launched().ok_or(
+        Spread::Must => Some(launcher()?.ok_or(
             "the world must be spread over processes, and no MPI launcher has started this one: run it with mpirun",
         )?),
     };
     Ok(found)
+}
+
+/// The launcher; the error if it has started several processes that cannot find each other.
+fn launcher() -> Result<Option<Launched>, String> {
+    let found = launched();
+    match found.is_none().then(lacks_pmi).flatten() {
+        Some(why) => Err(why),
+        None => Ok(found),
+    }
 }
 
 /// What of a world's settings other processes cannot take part in.
