@@ -4,11 +4,16 @@
 //! alone.
 
 use std::collections::VecDeque;
+use std::collections::hash_map::Entry;
 
 use crate::Rank;
 use crate::sync::{AtomicUsize, Mutex, Ordering};
 use crate::transport::matching::by_source::BySource;
 use crate::transport::memory::packet::Packet;
+
+/// So many lanes keep the memory of their packets once they are empty. Beyond that an empty one is forgotten: perhaps its
+/// communicator is, too.
+const KEPT: usize = 64;
 
 /// The lanes into one near rank.
 pub(super) struct LanesInto {
@@ -61,7 +66,15 @@ impl LanesInto {
             return None;
         }
         let mut lanes = self.lanes.lock();
-        let packet = lanes.get_mut(&key)?.pop_front()?;
+        let is_many = lanes.len() > KEPT;
+        let Entry::Occupied(mut lane) = lanes.entry(key) else {
+            return None;
+        };
+        let packet = lane.get_mut().pop_front();
+        if is_many && lane.get().is_empty() {
+            lane.remove();
+        }
+        let packet = packet?;
         self.add(-1);
         Some(packet)
     }
@@ -80,5 +93,31 @@ impl LanesInto {
         let count = self.count.load(Ordering::Relaxed);
         self.count
             .store(count.wrapping_add_signed(packets), Ordering::Relaxed);
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::op::elements::Elements;
+    use crate::transport::memory::head::Head;
+
+    #[test]
+    fn empty_lanes_of_many_communicators_are_forgotten() {
+        let lanes = LanesInto::new();
+        let put = |context| {
+            let head = Head::new(context, 1, 0, 0);
+            lanes.put(Packet::copy_of(head, Elements::of(&[context])));
+        };
+        (0..1000).for_each(put);
+        put(7);
+        for context in 0..1000 {
+            assert!(lanes.take((context, 1)).is_some(), "{context}");
+        }
+        assert!(lanes.take((8, 1)).is_none());
+        assert!(!lanes.is_empty((7, 1)), "it has a second packet");
+        assert!(lanes.take((7, 1)).is_some());
+        assert!(lanes.lanes.lock().len() <= KEPT);
+        assert!(lanes.is_empty((7, 1)));
     }
 }
