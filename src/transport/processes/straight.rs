@@ -112,6 +112,8 @@ impl Far {
             self.look(fabric, false);
             pause(&mut looks);
         }
+        // Another thread may have found MPI's lock taken by the last look whether there are any.
+        self.tell_received_later();
     }
 
     /// The same until a message of a rank has arrived where it is wanted. Returns whether it has. What was never sent is not
