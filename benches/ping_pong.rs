@@ -7,6 +7,7 @@
 //! one cache line   0 ⇄ 1     copied   0's buffer ──▶ a vector ──▶ 1's buffer
 //! a line each way  0 ⇄ 1
 //! channels         0 ⇄ 1     the channel under the mailbox, bare
+//! kept             0         receives while so many messages are kept
 //! ```
 //!
 //! After the first eight messages those of the mailbox take its fast box. Time is taken inside the threads; the result is
@@ -15,11 +16,12 @@
 mod common;
 
 use std::hint::spin_loop;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use common::On::{self, Each};
 use common::ping::{self, Long, by_recv, by_spinning};
 use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use rankfold::World;
 
 type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;
 
@@ -67,12 +69,43 @@ fn long(c: &mut Criterion) {
     group.finish();
 }
 
+/// The time of so many receives of messages that are kept, all of one sender: they came before one that was received first.
+fn kept_receives(messages: u64, receives: u64) -> Duration {
+    let world = World::new(1).bind(On::First.bind());
+    let times = world.run(|comm| {
+        let (mut got, mut time) = ([0u64], Duration::ZERO);
+        for _ in 0..receives.div_ceil(messages) {
+            (0..messages).try_for_each(|number| comm.send(0, 0, &[number]))?;
+            comm.send(0, 1, &[messages])?;
+            comm.recv_into(0, 1, &mut got)?;
+            let begin = Instant::now();
+            for number in 0..messages {
+                comm.recv_into(0, 0, &mut got)?;
+                assert_eq!(got, [number]);
+            }
+            time += begin.elapsed();
+        }
+        Ok(time.mul_f64(receives as f64 / receives.next_multiple_of(messages) as f64))
+    });
+    times.expect("the rank does not fail")[0]
+}
+
+fn kept(c: &mut Criterion) {
+    let mut group = c.benchmark_group("ping_pong/kept");
+    for messages in [10, 1000, 10_000] {
+        group.bench_function(messages.to_string(), |b| {
+            b.iter_custom(|receives| kept_receives(messages, receives))
+        });
+    }
+    group.finish();
+}
+
 criterion_group! {
     name = benches;
     config = Criterion::default()
         .sample_size(20)
         .warm_up_time(Duration::from_millis(200))
         .measurement_time(Duration::from_secs(1));
-    targets = short, long
+    targets = short, long, kept
 }
 criterion_main!(benches);

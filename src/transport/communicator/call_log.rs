@@ -2,6 +2,7 @@
 //! log only after something went wrong.
 
 use super::call::Call;
+use super::past_calls::PastCalls;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, fence};
 
 /// Number of calls that the log keeps.
@@ -10,14 +11,15 @@ pub(in crate::transport) const DEPTH: usize = if cfg!(all(test, loom)) { 3 } els
 /// The last collective calls of one rank, for others to read after something went wrong.
 ///
 /// A call without its number and its communicator is entered once, and referred to by the number of its entry from then
-/// on. Logging the same call again, on any communicator, writes a few words. It locks nothing unless it overwrites the last
-/// call on another communicator, whose number is kept.
+/// on. Logging the same call again, on any communicator, writes a few words and locks nothing.
 pub(crate) struct CallLog {
     /// The last calls, in a ring.
     last: [Logged; DEPTH],
     /// Number of calls written so far.
     written: AtomicU64,
     known: Mutex<LastCalls>,
+    /// Where none of the last calls on a communicator is in the ring.
+    past: PastCalls,
 }
 
 /// A call that was made. Its rank alone writes it.
@@ -56,40 +58,6 @@ struct LastCalls {
     /// A ring, once it is full.
     entries: Vec<Call>,
     next: u64,
-    past: PastCalls,
-}
-
-/// The last call on each communicator on which none of the last calls is.
-struct PastCalls {
-    /// The contexts of the communicators, and the calls' numbers.
-    last: Vec<(u32, u32)>,
-    /// Number of communicators forgotten for others.
-    forgotten: usize,
-}
-
-impl PastCalls {
-    /// Number of communicators kept: more than most programs have.
-    const KEPT: usize = if cfg!(all(test, loom)) { 2 } else { 64 };
-
-    fn note(&mut self, context: u32, number: u32) {
-        let place = self.last.iter().position(|(of, _)| *of == context);
-        if let Some(place) = place {
-            self.last[place].1 = number;
-        } else if self.last.len() < Self::KEPT {
-            // All at once, so that no later call allocates.
-            self.last.reserve_exact(Self::KEPT - self.last.len());
-            self.last.push((context, number));
-        } else {
-            self.last[self.forgotten % Self::KEPT] = (context, number);
-            self.forgotten += 1;
-        }
-    }
-
-    fn number(&self, context: u32) -> Option<u32> {
-        let all = self.last.iter();
-        let mut found = all.filter(|(of, _)| *of == context);
-        found.next().map(|(_, number)| *number)
-    }
 }
 
 impl LastCalls {
@@ -114,11 +82,8 @@ impl CallLog {
             known: Mutex::new(LastCalls {
                 entries: Vec::new(),
                 next: 0,
-                past: PastCalls {
-                    last: Vec::new(),
-                    forgotten: 0,
-                },
             }),
+            past: PastCalls::new(),
         }
     }
 
@@ -157,16 +122,14 @@ impl CallLog {
         self.written.store(written + 1, Ordering::Relaxed);
     }
 
-    /// Notes the number of a call that is about to be overwritten, if it is the only one on its communicator.
+    /// Notes the number of a call that is about to be overwritten.
     #[cold]
+    #[inline(never)]
     fn push_out(&self, oldest: &Logged) {
-        // Relaxed, all: this rank alone writes them.
+        // Relaxed, both: this rank alone writes them.
         let context = oldest.context.load(Ordering::Relaxed);
-        let is_on = |call: &&Logged| call.context.load(Ordering::Relaxed) == context;
-        if self.last.iter().filter(is_on).nth(1).is_none() {
-            let number = oldest.word.load(Ordering::Relaxed) as u32;
-            self.known.lock().past.note(context, number);
-        }
+        let number = oldest.word.load(Ordering::Relaxed) as u32;
+        self.past.note(context, number);
     }
 
     /// The word for call `number`, whose description is `entry`. It holds the number's 32 bits.
@@ -200,15 +163,14 @@ impl CallLog {
         let last = self.last_of(context).into_iter();
         let mut numbers: Vec<u32> = last.map(|(number, _)| number).collect();
         if numbers.is_empty() {
-            // Read after the calls: what is noted is noted before it is overwritten there.
-            numbers.extend(self.known.lock().past.number(context));
+            numbers.extend(self.past.number(context));
         }
         numbers
     }
 
     /// Whether it is known of every call on this communicator whether the rank has made it.
     pub(crate) fn knows_all_of(&self, context: u32) -> bool {
-        !self.numbers_of(context).is_empty() || self.known.lock().past.forgotten == 0
+        !self.numbers_of(context).is_empty() || self.past.knows_all()
     }
 
     /// The call with this number on this communicator, if the rank has made it recently.

@@ -6,6 +6,7 @@ pub(crate) mod duplicates;
 pub(crate) mod exposure;
 pub(crate) mod gate;
 pub(crate) mod members;
+mod past_calls;
 pub(crate) mod puts_in;
 pub(crate) mod shared;
 pub(crate) mod shrink;

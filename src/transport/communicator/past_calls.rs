@@ -1,0 +1,102 @@
+//! The number of a rank's last collective call on each of its communicators, for the time after its record has left the
+//! [log](super::call_log). A table of words, in which a communicator has a few places that it shares with others.
+
+use crate::sync::{AtomicBool, AtomicU64, Ordering, fence};
+
+/// Number of places: several times the communicators that most programs have.
+const PLACES: usize = if cfg!(all(test, loom)) { 2 } else { 128 };
+/// Number of them at which a communicator may be.
+const PROBES: usize = if cfg!(all(test, loom)) { 2 } else { 8 };
+const NONE: u64 = u64::MAX;
+
+/// Written by the rank alone.
+pub(super) struct PastCalls {
+    /// The context of a communicator, and the number of a call on it.
+    last: [AtomicU64; PLACES],
+    /// Whether a communicator had to go for another one.
+    forgets: AtomicBool,
+}
+
+impl PastCalls {
+    pub(super) fn new() -> Self {
+        PastCalls {
+            last: std::array::from_fn(|_| AtomicU64::new(NONE)),
+            forgets: AtomicBool::new(false),
+        }
+    }
+
+    /// Notes the number of a call whose record is overwritten next.
+    #[inline]
+    pub(super) fn note(&self, context: u32, number: u32) {
+        // Relaxed, all: only the rank itself writes them, and the fence orders them before what it writes next.
+        let is_free = |it: &&AtomicU64| {
+            let word = it.load(Ordering::Relaxed);
+            word == NONE || of(word) == context
+        };
+        let place = self.places(context).find(is_free).unwrap_or_else(|| {
+            self.forgets.store(true, Ordering::Relaxed);
+            &self.last[first_place(context)]
+        });
+        let word = u64::from(context) << 32 | u64::from(number);
+        place.store(word, Ordering::Relaxed);
+        // Release: pairs with the acquire in `number`.
+        fence(Ordering::Release);
+    }
+
+    /// The number of a call on this communicator: of its last one, for a reader that did not find that in the log.
+    pub(super) fn number(&self, context: u32) -> Option<u32> {
+        // Acquire: pairs with the release in `note`, after which the log, where the reader has looked, was overwritten.
+        fence(Ordering::Acquire);
+        let mut words = self.places(context).map(|it| it.load(Ordering::Relaxed));
+        let found = words.find(|word| *word != NONE && of(*word) == context);
+        found.map(|word| word as u32)
+    }
+
+    /// Whether no communicator was forgotten, for a reader that has found no [number](Self::number).
+    pub(super) fn knows_all(&self) -> bool {
+        // Acquire: if the place of a communicator was seen to be another's, this is seen, too.
+        fence(Ordering::Acquire);
+        !self.forgets.load(Ordering::Relaxed)
+    }
+
+    fn places(&self, context: u32) -> impl Iterator<Item = &AtomicU64> {
+        let first = first_place(context);
+        (0..PROBES).map(move |ahead| &self.last[(first + ahead) % PLACES])
+    }
+}
+
+/// The context in a word.
+fn of(word: u64) -> u32 {
+    (word >> 32) as u32
+}
+
+/// Contexts are even, or multiples of eight: their high bits are mixed in.
+fn first_place(context: u32) -> usize {
+    (context.wrapping_mul(0x9E37_79B1) >> 16) as usize % PLACES
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_number_of_each_of_many_communicators_is_kept() {
+        let past = PastCalls::new();
+        let contexts = || (0..32).map(|it| 8 * it);
+        for number in 0..3 {
+            contexts().for_each(|context| past.note(context, number + context));
+        }
+        for context in contexts() {
+            assert_eq!(past.number(context), Some(2 + context));
+        }
+        assert_eq!((past.number(3), past.knows_all()), (None, true));
+    }
+
+    #[test]
+    fn it_says_that_it_forgets() {
+        let past = PastCalls::new();
+        (0..=PLACES as u32).for_each(|context| past.note(context, context));
+        assert!(!past.knows_all());
+        assert_eq!(past.number(PLACES as u32), Some(PLACES as u32));
+    }
+}
