@@ -6,6 +6,7 @@
 //! Team::run, empty                  ┃ wake ┃ done ┃           the threads stay
 //! Team::run, one barrier            ┃ wake ┃ meet ┃ done ┃    in the fabric of the last run, or in a new one
 //! std::thread::scope        spawn n ┃ join                    the lower bound
+//! two kinds of worlds       a world of two ranks, then one of one
 //! bound                             ┃ wake ┃ done ┃           the caller pinned as rank 0, or anywhere
 //! after a pause             1 ms ┃ wake ┃ done ┃             ranks that sleep by then, and ranks that look for so long
 //! dup                       a communicator made and dropped, while others are held
@@ -124,6 +125,9 @@ fn launch(c: &mut Criterion) {
         group.finish();
     }
     bound(c);
+    c.bench_function("launch/2 and 1 in turn/World, empty", |b| {
+        b.iter(|| [2, 1].map(world));
+    });
     let mut group = c.benchmark_group("launch/2 after a pause");
     let stays = World::new(2).start().expect("there are threads");
     group.bench_function("asleep", |b| {

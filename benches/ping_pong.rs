@@ -7,6 +7,7 @@
 //! one cache line   0 ⇄ 1     copied   0's buffer ──▶ a vector ──▶ 1's buffer
 //! a line each way  0 ⇄ 1
 //! channels         0 ⇄ 1     the channel under the mailbox, bare
+//! persistent       0 ⇄ 1     sends described before, from a kept buffer
 //! kept             0         receives while so many messages are kept
 //! ```
 //!
@@ -69,6 +70,16 @@ fn long(c: &mut Criterion) {
     group.finish();
 }
 
+fn persistent(c: &mut Criterion) {
+    let mut group = c.benchmark_group("ping_pong/persistent");
+    for n in [1, 512, 8192] {
+        half(&mut group, &format!("{} B", 8 * n), |on, trips| {
+            ping::persistent(on, trips, n)
+        });
+    }
+    group.finish();
+}
+
 /// The time of so many receives of messages that are kept, all of one sender: they came before one that was received first.
 fn kept_receives(messages: u64, receives: u64) -> Duration {
     let world = World::new(1).bind(On::First.bind());
@@ -106,6 +117,6 @@ criterion_group! {
         .sample_size(20)
         .warm_up_time(Duration::from_millis(200))
         .measurement_time(Duration::from_secs(1));
-    targets = short, long, kept
+    targets = short, long, persistent, kept
 }
 criterion_main!(benches);

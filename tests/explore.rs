@@ -415,3 +415,20 @@ fn rankfold_seed_repeats_one_order_and_no_other() {
         "{text}"
     );
 }
+
+/// What the second receive gets depends on whether the first message came before the first one was cancelled.
+#[test]
+fn where_a_request_is_cancelled_it_is_not_complete() {
+    let (explored, seen) = outcomes(2, |comm| {
+        if comm.rank() == 1 {
+            [1, 2].iter().try_for_each(|it| comm.send(0, 0, &[*it]))?;
+            return Ok(0);
+        }
+        let (first, second) = (comm.irecv::<i32>(1, 0)?, comm.irecv::<i32>(1, 0)?);
+        first.cancel()?;
+        let got = second.wait()?.0[0];
+        comm.recv::<i32>(1, 0)?;
+        Ok(got)
+    });
+    assert!(!explored.complete && !seen.is_empty());
+}

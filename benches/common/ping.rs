@@ -61,6 +61,28 @@ pub fn mailbox(on: On, trips: u64) -> Duration {
     })
 }
 
+/// A persistent send of `n` numbers there, and another one back, whose buffers stay as they are.
+pub fn persistent(on: On, trips: u64, n: usize) -> Duration {
+    ranks(on, 2, |comm| {
+        let (me, peer) = (comm.rank(), 1 - comm.rank());
+        let mut got = vec![0u64; n];
+        let mut send = comm.send_init(peer, 0, vec![me as u64; n])?;
+        for _ in 0..trips {
+            if me == 0 {
+                send.start()?;
+                send.wait()?;
+            }
+            comm.recv_into(peer, 0, &mut got)?;
+            assert_eq!((got[0], got[n - 1]), (peer as u64, peer as u64));
+            if me == 1 {
+                send.start()?;
+                send.wait()?;
+            }
+        }
+        Ok(())
+    })
+}
+
 /// One cache line that both threads write.
 pub fn one_line(on: On, trips: u64, pause: fn()) -> Duration {
     let line = CachePadded::new(AtomicU64::new(0));

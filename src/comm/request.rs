@@ -462,7 +462,10 @@ impl<'c, R> Request<'c, R> {
         let state = self.state.clone();
         let show = || format!("cancel {state}");
         let call = ("cancel", Location::caller());
-        self.op(call, &show, |this, _| Ok(this.give_up()))
+        self.op(call, &show, |this, core| {
+            core.port.depends_on_time();
+            Ok(this.give_up())
+        })
     }
 }
 

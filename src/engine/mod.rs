@@ -168,6 +168,8 @@ pub struct Comm {
     pub(crate) shrinks: Cell<u32>,
     /// Receiver and tag of the partitioned messages of this rank of which some parts have left, and others may follow.
     pub(crate) half_sent: RefCell<Vec<(Rank, u32)>>,
+    /// Sender and tag of those of which this rank has accepted some parts, and waits for others.
+    pub(crate) half_received: RefCell<Vec<(Rank, u32)>>,
     /// The levels of the machine that separate these ranks, computed on first use; `None` if no rank is nearer than
     /// another.
     pub(crate) levels: OnceCell<Option<Arc<Levels>>>,
@@ -357,6 +359,7 @@ impl Comm {
             calls: Cell::new(0),
             shrinks: Cell::new(0),
             half_sent: RefCell::default(),
+            half_received: RefCell::default(),
             levels: OnceCell::new(),
             #[cfg(feature = "mpi")]
             parts: OnceCell::new(),

@@ -103,8 +103,8 @@ pub struct Explored {
     /// The number of different orders that were tried one by one, except those drawn at random.
     pub orders: u64,
     /// Whether these are all orders. Always false where a rank looked without waiting (as [`test`](crate::Request::test),
-    /// [`is_done`](crate::Request::is_done) and [`iprobe`](Comm::iprobe) do), or waited with a deadline, and where a wait was
-    /// given up because a rank had failed: those depend on time, and are not tried both ways.
+    /// [`is_done`](crate::Request::is_done) and [`iprobe`](Comm::iprobe) do), cancelled a request, or waited with a deadline,
+    /// and where a wait was given up because a rank had failed: those depend on time, and are not tried both ways.
     pub complete: bool,
     /// The number of runs it took.
     pub runs: u64,

@@ -162,8 +162,9 @@ impl Seats {
     ///
     /// # Errors
     ///
-    /// [`Usage`](crate::ErrorKind::Usage) if there is not one outcome for each rank, if a rank has not ended, or if the world
-    /// cannot start; it then gives the reason.
+    /// [`Usage`](crate::ErrorKind::Usage) if there is not one outcome for each rank, if a rank has not ended or
+    /// its communicators are still there (unless [`end`](Self::end) has ended it), or if the world cannot start; it then
+    /// gives the reason.
     pub fn report<R, E: fmt::Display>(&self, outcomes: Vec<Outcome<R, E>>) -> Result<Report<R, E>> {
         self.check()?;
         let made = self.made.as_ref().filter(|_| outcomes.len() == self.size());
@@ -174,7 +175,11 @@ impl Seats {
             begin,
         } = made;
         if let Some(rank) = (0..self.size()).find(|rank| !fabric.has_emptied(*rank)) {
-            return Err(Error::usage(format!("rank {rank} has not ended")));
+            let why = match fabric.is_there(rank) {
+                true => "has not ended",
+                false => "has ended, and its communicator is still there: drop it first",
+            };
+            return Err(Error::usage(format!("rank {rank} {why}")));
         }
         let (placement, wall) = (setup.placement([]), begin.elapsed());
         let findings = Findings::read(&outcomes, setup, fabric, placement, wall);

@@ -204,3 +204,23 @@ fn a_rank_that_makes_a_call_more_is_named_after_many_calls_on_another_communicat
         assert_eq!(error.culprit(), Some(2), "{}: {error}", case());
     }
 }
+
+/// The same after calls on more communicators than a rank keeps numbers of.
+#[test]
+fn a_rank_that_makes_a_call_more_is_named_after_calls_on_many_communicators() {
+    for time in 0..times() {
+        let case = || format!("time {time}");
+        let error = guarded(&case, || {
+            World::new(5).check(false).run(|comm| {
+                (0..200).try_for_each(|_| comm.dup()?.barrier())?;
+                let last = comm.dup()?;
+                match comm.rank() {
+                    2 => last.barrier(),
+                    _ => Ok(()),
+                }
+            })
+        });
+        let error = error.expect_err("no other rank comes");
+        assert_eq!(error.culprit(), Some(2), "{}: {error}", case());
+    }
+}

@@ -266,3 +266,40 @@ fn calls_inside_an_operator_are_refused() {
     });
     report.into_result().unwrap();
 }
+
+#[test]
+fn a_message_that_one_receive_has_begun_does_not_go_on_in_another() {
+    let report = run("two receives of one tag", 2, |comm| {
+        if comm.rank() == 0 {
+            return [[1, 2], [3, 4]]
+                .into_iter()
+                .try_for_each(|pair| send_pair(comm, pair));
+        }
+        let mut first = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        let mut second = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        first.start()?;
+        second.start()?;
+        while !first.arrived(0)? {}
+        assert!(!second.arrived(0)? && !second.test()?);
+        assert_usage(
+            second.wait(),
+            "another receive with this sender and tag has accepted parts",
+        );
+        first.wait()?;
+        second.wait()?;
+        assert_eq!(
+            (first.elements()?, second.elements()?),
+            (&[1, 2][..], &[3, 4][..])
+        );
+        Ok(())
+    });
+    report.into_result().unwrap();
+}
+
+fn send_pair(comm: &Comm, pair: [i32; 2]) -> Result<()> {
+    let mut sent = SendParts::new(comm, 1, 0, 2, pair.to_vec())?;
+    sent.start()?;
+    sent.ready(0)?;
+    sent.ready(1)?;
+    sent.wait()
+}

@@ -5,7 +5,7 @@ use std::mem;
 use std::sync::Barrier;
 use std::thread;
 
-use rankfold::{Comm, Outcome, Seat, World};
+use rankfold::{Comm, Outcome, Seat, Seats, World};
 
 use super::{all_sum, is_gone, triangle_by_message};
 use crate::common::{assert_usage, scaled};
@@ -192,4 +192,25 @@ fn keep_one(comm: &Comm) {
     for tag in [7, 8] {
         comm.send(1, tag, &[1_u8]).unwrap();
     }
+}
+
+#[test]
+fn what_a_request_gives_back_after_the_end_of_its_rank_is_counted() {
+    let seats = World::connect(2);
+    thread::scope(|scope| {
+        scope.spawn(|| seats.take(0).unwrap().enter().send(1, 7, &[1_u8]));
+        scope.spawn(|| {
+            let comm = seats.take(1).unwrap().enter();
+            let request = comm.irecv::<u8>(0, 7).unwrap();
+            while !request.is_done() {
+                thread::yield_now();
+            }
+            Seats::end(&comm, None);
+            drop(request);
+        });
+    });
+    let report = seats
+        .report(vec![Outcome::<(), String>::Returned(()); 2])
+        .unwrap();
+    assert_eq!(report.lost.len(), 1, "{report}");
 }

@@ -33,8 +33,37 @@ pub struct RecvParts<'c, T: Element> {
     come: Vec<usize>,
     /// The number of all elements that are still to come.
     missing: usize,
-    /// Whether any part has come since the last start.
-    begun: bool,
+    /// If some parts have come since the last start, and others have not.
+    begun: Option<HalfReceived<'c>>,
+}
+
+/// One of the messages of which a rank has accepted some parts; it is not any more when this is dropped.
+struct HalfReceived<'c> {
+    comm: &'c Comm,
+    of: (Rank, u32),
+}
+
+impl<'c> HalfReceived<'c> {
+    fn new<T: Element>(message: &RecvParts<'c, T>) -> Self {
+        let (comm, of) = (message.comm, (message.from, message.tag));
+        comm.half_received.borrow_mut().push(of);
+        HalfReceived { comm, of }
+    }
+
+    /// Whether there is one of this sender and tag.
+    fn is_any<T: Element>(message: &RecvParts<'_, T>) -> bool {
+        let of = (message.from, message.tag);
+        message.comm.half_received.borrow().contains(&of)
+    }
+}
+
+impl Drop for HalfReceived<'_> {
+    fn drop(&mut self) {
+        let mut all = self.comm.half_received.borrow_mut();
+        if let Some(place) = all.iter().position(|other| *other == self.of) {
+            all.swap_remove(place);
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,7 +117,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
             missing: buf.len(),
             buf,
             state: MessageState::New,
-            begun: false,
+            begun: None,
         })
     }
 
@@ -130,7 +159,7 @@ impl<'c, T: Element> RecvParts<'c, T> {
             this.comm.check_peer("the sender", this.from)?;
             this.come.fill(0);
             this.missing = this.buf.len();
-            this.begun = false;
+            this.begun = None;
             this.state = MessageState::Active;
             Ok(())
         })
@@ -252,11 +281,16 @@ impl<T: Element> RecvParts<'_, T> {
                 false => {}
             }
             let (label, count) = (PartLabel(packet.head.print()), packet.count().unwrap_or(0));
-            if !self.begun && !label.is_first() {
+            let is_rest = self.begun.is_none() && !label.is_first();
+            if is_rest && !HalfReceived::is_any(self) {
                 // The rest of a message that was given up, or parts too many of one that is complete.
                 let rest = mem::replace(&mut packet, Packet::empty());
                 comm.core.port.inbox().set_aside(rest);
                 continue;
+            }
+            if is_rest && !waits {
+                comm.core.port.inbox().put_back(packet);
+                return Ok(false);
             }
             let place = is_of::<T>(&packet).and_then(|()| self.place_of(label, count));
             let place = match place {
@@ -287,7 +321,13 @@ impl<T: Element> RecvParts<'_, T> {
     /// The place in the buffer of the elements of a part of the sender's.
     fn place_of(&self, label: PartLabel, count: usize) -> Result<Range<usize>> {
         let (part, length) = (label.part(), self.buf.len());
-        if self.begun && label.is_first() {
+        if self.begun.is_none() && !label.is_first() {
+            return Err(Error::usage(format!(
+                "part {part} belongs to a message of which another receive with this sender and tag has accepted parts: \
+                 wait for that one first"
+            )));
+        }
+        if self.begun.is_some() && label.is_first() {
             return Err(Error::usage(format!(
                 "part {part} belongs to another start of the sender than the parts before it, and {} of {length} \
                  elements are missing",
@@ -316,8 +356,12 @@ impl<T: Element> RecvParts<'_, T> {
 
     /// Counts elements that have come.
     fn note(&mut self, place: Range<usize>) {
-        self.begun = true;
         self.missing -= place.len();
+        match self.missing {
+            0 => self.begun = None,
+            _ if self.begun.is_none() => self.begun = Some(HalfReceived::new(self)),
+            _ => {}
+        }
         let length = self.cut.length;
         let parts = place.start / length..place.end.div_ceil(length);
         for (part, come) in parts.clone().zip(&mut self.come[parts]) {

@@ -170,7 +170,7 @@ impl CallLog {
 
     /// Whether it is known of every call on this communicator whether the rank has made it.
     pub(crate) fn knows_all_of(&self, context: u32) -> bool {
-        !self.numbers_of(context).is_empty() || self.past.knows_all()
+        !self.numbers_of(context).is_empty() || self.past.knows_all(context)
     }
 
     /// The call with this number on this communicator, if the rank has made it recently.

@@ -1,7 +1,7 @@
 //! The number of a rank's last collective call on each of its communicators, for the time after its record has left the
 //! [log](super::call_log). A table of words, in which a communicator has a few places that it shares with others.
 
-use crate::sync::{AtomicBool, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Number of places: several times the communicators that most programs have.
 const PLACES: usize = if cfg!(all(test, loom)) { 2 } else { 128 };
@@ -13,15 +13,15 @@ const NONE: u64 = u64::MAX;
 pub(super) struct PastCalls {
     /// The context of a communicator, and the number of a call on it.
     last: [AtomicU64; PLACES],
-    /// Whether a communicator had to go for another one.
-    forgets: AtomicBool,
+    /// The greatest context that had to go for another one, and one more; 0: none has.
+    forgotten: AtomicU64,
 }
 
 impl PastCalls {
     pub(super) fn new() -> Self {
         PastCalls {
             last: std::array::from_fn(|_| AtomicU64::new(NONE)),
-            forgets: AtomicBool::new(false),
+            forgotten: AtomicU64::new(0),
         }
     }
 
@@ -33,14 +33,31 @@ impl PastCalls {
             let word = it.load(Ordering::Relaxed);
             word == NONE || of(word) == context
         };
-        let place = self.places(context).find(is_free).unwrap_or_else(|| {
-            self.forgets.store(true, Ordering::Relaxed);
-            &self.last[first_place(context)]
-        });
+        let place = self.places(context).find(is_free);
+        let place = place.unwrap_or_else(|| self.forget_one(context));
         let word = u64::from(context) << 32 | u64::from(number);
-        place.store(word, Ordering::Relaxed);
+        // Release: pairs with the acquire in `knows_all`.
+        place.store(word, Ordering::Release);
         // Release: pairs with the acquire in `number`.
         fence(Ordering::Release);
+    }
+
+    /// A place of this communicator's, from which the oldest of those that share it goes.
+    #[cold]
+    fn forget_one(&self, context: u32) -> &AtomicU64 {
+        // Relaxed, all: as in `note`, whose store of the place publishes it. No place is free.
+        let (mut oldest, mut gone) = (&self.last[first_place(context)], u64::MAX);
+        for place in self.places(context) {
+            let word = place.load(Ordering::Relaxed);
+            if word < gone {
+                (oldest, gone) = (place, word);
+            }
+        }
+        let forgotten = u64::from(of(gone)) + 1;
+        let before = self.forgotten.load(Ordering::Relaxed);
+        self.forgotten
+            .store(before.max(forgotten), Ordering::Relaxed);
+        oldest
     }
 
     /// The number of a call on this communicator: of its last one, for a reader that did not find that in the log.
@@ -52,11 +69,12 @@ impl PastCalls {
         found.map(|word| word as u32)
     }
 
-    /// Whether no communicator was forgotten, for a reader that has found no [number](Self::number).
-    pub(super) fn knows_all(&self) -> bool {
+    /// Whether no call on this communicator was forgotten, for a reader that has found no [number](Self::number). Later
+    /// communicators have greater contexts, so it is known again of those.
+    pub(super) fn knows_all(&self, context: u32) -> bool {
         // Acquire: if the place of a communicator was seen to be another's, this is seen, too.
         fence(Ordering::Acquire);
-        !self.forgets.load(Ordering::Relaxed)
+        self.forgotten.load(Ordering::Relaxed) <= u64::from(context)
     }
 
     fn places(&self, context: u32) -> impl Iterator<Item = &AtomicU64> {
@@ -89,14 +107,15 @@ mod tests {
         for context in contexts() {
             assert_eq!(past.number(context), Some(2 + context));
         }
-        assert_eq!((past.number(3), past.knows_all()), (None, true));
+        assert_eq!((past.number(3), past.knows_all(0)), (None, true));
     }
 
     #[test]
-    fn it_says_that_it_forgets() {
-        let past = PastCalls::new();
-        (0..=PLACES as u32).for_each(|context| past.note(context, context));
-        assert!(!past.knows_all());
-        assert_eq!(past.number(PLACES as u32), Some(PLACES as u32));
+    fn the_oldest_go_and_it_says_so() {
+        let (past, count) = (PastCalls::new(), 4 * PLACES as u32);
+        (0..count).for_each(|context| past.note(context, context));
+        let lost = (0..count).filter(|context| past.number(*context).is_none());
+        assert!(lost.clone().all(|context| !past.knows_all(context)));
+        assert!(lost.count() >= count as usize - PLACES && past.knows_all(count));
     }
 }

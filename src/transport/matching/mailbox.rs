@@ -451,18 +451,24 @@ impl Inbox {
 
     /// Everything that was never received, in the order of arrival.
     pub(crate) fn drain(&mut self, lenders: &impl Lenders) -> Vec<Packet> {
-        let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
-        early.append(&mut self.aside);
-        sort::by_numbers(&mut early, |early| [early.arrival as usize]);
-        let early = early.into_iter().map(|early| early.packet);
+        let early = self.take_kept();
         let late = std::iter::from_fn(|| self.mail.pop());
         let (dead, left): (Vec<_>, Vec<_>) = early
+            .into_iter()
             .chain(late)
             .partition(|packet| packet.is_dead(lenders));
         // The inbox is no longer in use, but this rank may be unwinding, or the thread may be no rank of the world.
         let to_drop = mem::take(&mut self.to_drop).into_iter();
         to_drop.chain(dead).for_each(unwind::drop_quietly);
         left
+    }
+
+    /// What is kept here, in the order of arrival.
+    pub(in crate::transport) fn take_kept(&mut self) -> Vec<Packet> {
+        let mut early: Vec<Early> = self.early.drain().flat_map(|(_, queue)| queue).collect();
+        early.append(&mut self.aside);
+        sort::by_numbers(&mut early, |early| [early.arrival as usize]);
+        early.into_iter().map(|early| early.packet).collect()
     }
 
     /// The same for a rank that has ended: what arrives after this is drained by another inbox.

@@ -122,12 +122,14 @@ impl Port {
     /// Returns what this rank had set aside to its endpoint, where messages that were never received are counted, as
     /// are those that arrive from now on. For a rank that has ended, even if its port was leaked.
     pub(crate) fn leave(&self) {
-        if self.has_left.replace(true) {
-            return;
-        }
+        let again = self.has_left.replace(true);
         if let Ok(mut inbox) = self.inbox.try_borrow_mut() {
             self.shared_copies.borrow_mut().clear();
-            let left = inbox.leave(&*self.fabric);
+            let left = match again {
+                false => inbox.leave(&*self.fabric),
+                // What requests have given back since.
+                true => inbox.take_kept(),
+            };
             left.into_iter()
                 .for_each(|packet| self.fabric.put_back(self.me, packet));
         }
