@@ -104,9 +104,13 @@ fn one_that_is_cancelled_at_the_end_of_its_rank_is_no_mismatch() {
 
 #[test]
 fn a_forgotten_result_is_dropped_with_its_rank() {
+    // No rank ends while another one is in a call: that would be told that the all-reduce can never end.
+    let all_are_out = Barrier::new(4);
     let run = |comm: &Comm| {
         std::mem::forget(comm.iall_reduce(vec![1u32], op::Sum)?);
-        comm.barrier()
+        let met = comm.barrier();
+        all_are_out.wait();
+        met
     };
     let report = guarded(&|| "forgotten".into(), || World::new(4).run_each(run));
     assert_eq!(report.unfinished.len(), 4, "{report}");
