@@ -96,7 +96,7 @@ fn a_part_that_its_thread_drops_is_reported_and_can_still_be_declared_ready() {
 }
 
 #[test]
-fn a_part_that_the_rank_itself_keeps_is_waited_for_until_the_timeout() {
+fn a_part_that_the_rank_itself_keeps_or_forgets_is_waited_for_until_the_timeout() {
     for forgets in [false, true] {
         let report = guarded(&|| format!("forgets: {forgets}"), || {
             let world = World::new(1).timeout(Duration::from_millis(20));
