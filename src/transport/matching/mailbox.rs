@@ -75,7 +75,10 @@ impl Inbox {
         // first of all.
         let (source, place) = match want.source() {
             Some(source) => (source, None),
-            None => self.first_of_all(want, lenders)?,
+            None => {
+                let (source, place) = self.first_of_all(want, lenders)?;
+                (source, Some(place))
+            }
         };
         let key = (want.context(), source);
         let queue = self.early.get_mut(&key)?;
@@ -91,11 +94,7 @@ impl Inbox {
     }
 
     /// The first match of all sources: its source, and its place in the queue of that one.
-    fn first_of_all(
-        &mut self,
-        want: &Want,
-        lenders: &impl Lenders,
-    ) -> Option<(Rank, Option<usize>)> {
+    fn first_of_all(&mut self, want: &Want, lenders: &impl Lenders) -> Option<(Rank, usize)> {
         let blocked = self.controlled.then_some(&self.posted);
         let mut first: Option<(u64, Rank, usize)> = None;
         for (&(context, source), queue) in &mut self.early {
@@ -108,7 +107,7 @@ impl Inbox {
                 }
             }
         }
-        first.map(|(_, source, place)| (source, Some(place)))
+        first.map(|(_, source, place)| (source, place))
     }
 
     /// Takes in what has arrived until a wanted message is in `place`. Returns whether one is. Call it only right after
