@@ -203,8 +203,11 @@ fn who_waits_where_the_others_shrink_is_named_and_none_of_them() {
 #[test]
 fn who_uses_a_communicator_that_is_left_is_named_and_none_that_needs_it() {
     for (ranks, bad, shrinks) in [(2, 1, true), (3, 2, false), (3, 0, true), (5, 3, false)] {
+        // A rank that is still in its dup when another one leaves fails there.
+        let all_have_it = std::sync::Barrier::new(ranks);
         let report = World::new(ranks).run_each(|comm| {
             let other = comm.dup()?;
+            all_have_it.wait();
             if comm.rank() != bad || shrinks {
                 comm.shrink()?;
             }
