@@ -278,10 +278,7 @@ impl Win {
                 format!("the size is {size}, which is negative"),
             )
         })?;
-        match len {
-            0 => Ok(()),
-            _ => self.own().attach(at, len),
-        }
+        self.own().attach(at, len)
     }
 
     pub(crate) fn detach(&self, at: usize) -> Out {

@@ -88,7 +88,10 @@ impl WindowPart {
         let mut state = self.lock();
         let end = at.checked_add(len);
         let free = |end: usize| {
-            let apart = |(start, len): &(usize, usize)| *start + *len <= at || end <= *start;
+            // Memory of no bytes overlaps none.
+            let apart = |(start, other): &(usize, usize)| {
+                *start + *other <= at || end <= *start || len.min(*other) == 0
+            };
             state.attached.iter().all(apart)
         };
         require(end.is_some_and(free), MPI_ERR_RMA_ATTACH, || {
