@@ -53,16 +53,13 @@ pub(crate) fn enter(
         Phase::Running => {
             rank.enters(name);
             rank.asking.step();
-            let outcome = run(&rank, name, |rank| {
-                if rank.has_freed() {
-                    crate::detached::sweep_freed(rank, caller)?;
-                }
-                body(rank)?;
-                if rank.has_freed() {
-                    crate::detached::sweep_freed(rank, caller)?;
-                }
-                Ok(())
-            });
+            if rank.has_freed() {
+                complete_freed(&rank, name, caller);
+            }
+            let outcome = run(&rank, name, body);
+            if outcome.is_ok() && rank.has_freed() {
+                complete_freed(&rank, name, caller);
+            }
             rank.asking.step();
             outcome
         }
@@ -117,6 +114,32 @@ pub(crate) fn enter_anywhere(
         },
         Err(_) => MPI_ERR_INTERN,
     }
+}
+
+/// Completes what was freed and is over. Its errors go to the error handlers of its communicators, and are no errors of the
+/// call in progress, which goes on; where errors are returned, they are told at the end.
+#[cold]
+fn complete_freed(rank: &Rank, name: &'static str, caller: &Caller) {
+    let mut errors = Vec::new();
+    let swept = run(rank, name, |rank| {
+        errors = crate::detached::sweep_freed(rank, caller);
+        Ok(())
+    });
+    debug_assert!(swept.is_ok());
+    for (on, error) in errors {
+        let on = without_provenance_mut(on);
+        let blamed = Blamed::of(rank, on);
+        match without_provenance_mut(blamed.on_error) {
+            MPI_ERRORS_RETURN => tell(rank, stopped(name, blamed.name, error)),
+            _ => _ = failed(rank, name, on, caller, error),
+        }
+    }
+}
+
+/// Tells at the end of the run of an error that no call returns.
+fn tell(rank: &Rank, error: Stop) {
+    let me = rank.me();
+    rank.shared.remark(format!("rank {me}: {error}"));
 }
 
 #[inline]
@@ -257,8 +280,10 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         return error.class;
     }
     // It makes no call of the engine: the last call that a report can mean is the one before.
-    let freed = crate::detached::sweep_freed(&rank, caller);
-    let deleted = freed.and(crate::attribute::delete_all(caller, &*rank.alone));
+    for (_, error) in crate::detached::sweep_freed(&rank, caller) {
+        tell(&rank, stopped(NAME, None, error));
+    }
+    let deleted = crate::attribute::delete_all(caller, &*rank.alone);
     crate::window::close_all(&rank);
     rank.finalised.set(true);
     FINALIZED.fetch_add(1, Ordering::Relaxed);
@@ -270,9 +295,7 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         return MPI_SUCCESS;
     };
     let class = error.class;
-    let me = rank.me();
-    rank.shared
-        .remark(format!("rank {me}: {}", stopped(NAME, None, error)));
+    tell(&rank, stopped(NAME, None, error));
     class
 }
 
@@ -293,7 +316,12 @@ fn failed(
     rank.texts.borrow_mut().insert(class, stop.to_string());
     let handler: MPI_Errhandler = without_provenance_mut(blamed.on_error);
     match handler {
-        MPI_ERRORS_RETURN => return class,
+        MPI_ERRORS_RETURN => {
+            if blamed.handle == MPI_FILE_NULL.addr() {
+                rank.shared.remark_on_files(&stop);
+            }
+            return class;
+        }
         MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT => launch::stop(rank, stop),
         _ => {}
     }
@@ -343,6 +371,13 @@ impl Blamed {
                 handle,
                 on_error,
                 name,
+            };
+        }
+        if on.addr() == MPI_FILE_NULL.addr() {
+            return Blamed {
+                handle: on.addr(),
+                on_error: rank.files_on_error.get(),
+                name: None,
             };
         }
         let comm = rank.comm(on).unwrap_or_else(|_| rank.world.clone());

@@ -2,7 +2,7 @@
 
 use rankfold::Request;
 
-use crate::error::Out;
+use crate::error::{Failure, failure};
 use crate::memory::Caller;
 use crate::rank::Rank;
 use crate::request::RequestPart;
@@ -41,15 +41,12 @@ pub(crate) fn take_buffered(rank: &Rank) -> Vec<Request<'static, RequestPart>> {
     buffered.into_iter().map(|(request, _)| request).collect()
 }
 
-/// Fills the buffers of receives, and of other operations, that were freed and are over.
-///
-/// # Errors
-///
-/// Those of the first that failed.
-pub(crate) fn sweep_freed(rank: &Rank, caller: &Caller) -> Out {
-    let mut result = Ok(());
-    let mut open = Vec::new();
+/// Fills the buffers of receives, and of other operations, that were freed and are over. Returns the errors of those that
+/// failed, with the handles of their communicators.
+pub(crate) fn sweep_freed(rank: &Rank, caller: &Caller) -> Vec<(usize, Failure)> {
+    let (mut failed, mut open) = (Vec::new(), Vec::new());
     for mut pending in rank.freed.take() {
+        let on = pending.on;
         let ended = match pending.test() {
             Ok(false) => {
                 open.push(pending);
@@ -58,8 +55,11 @@ pub(crate) fn sweep_freed(rank: &Rank, caller: &Caller) -> Out {
             Ok(true) => pending.end(rank, caller).map(drop),
             Err(error) => Err(error.into()),
         };
-        result = result.and(ended);
+        if let Err(error) = ended {
+            let text = format!("in an operation whose request was freed: {}", error.text);
+            failed.push((on, failure(error.class, text)));
+        }
     }
     rank.freed.borrow_mut().extend(open);
-    result
+    failed
 }

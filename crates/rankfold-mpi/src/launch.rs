@@ -12,7 +12,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::process::{ExitCode, Termination};
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::thread;
 use std::time::Duration;
@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     /// The call that each rank which has ended was in last.
     calls: Mutex<Vec<&'static str>>,
     remarks: Mutex<Vec<String>>,
+    /// Whether it was told that files are not opened.
+    has_told_of_files: AtomicBool,
     /// The calls of MPI of ranks that have ended, if the run is traced.
     entered: Mutex<Vec<Vec<Entered>>>,
     pub traced: bool,
@@ -74,6 +76,7 @@ impl Shared {
             has_ended: Condvar::new(),
             calls: Mutex::new(vec![NO_CALL; ranks]),
             remarks: Mutex::default(),
+            has_told_of_files: AtomicBool::new(false),
             entered: Mutex::new((0..ranks).map(|_| Vec::new()).collect()),
             traced: false,
             owns_datatypes: false,
@@ -100,6 +103,14 @@ impl Shared {
             .lock()
             .expect("no thread panics with it")
             .push(what);
+    }
+
+    /// Tells once that a call on a file has returned an error, which the program may not have looked at.
+    pub(crate) fn remark_on_files(&self, error: &Stop) {
+        // Relaxed: nothing depends on which call is told.
+        if !self.has_told_of_files.swap(true, Ordering::Relaxed) {
+            self.remark(format!("{error}; such calls return errors"));
+        }
     }
 
     /// The calls of MPI of each rank of a traced run.

@@ -17,6 +17,8 @@ pub(crate) struct Reserved {
     message: Vec<Byte>,
     sent: Signature,
     stat: Stat,
+    /// The handle of its communicator, whose error handler gets the errors of its receive.
+    on: usize,
 }
 
 /// Takes a message; `None` if there is none and the call does not wait.
@@ -43,6 +45,7 @@ pub(crate) fn matched_probe(
         message,
         sent,
         stat,
+        on: comm.handle.get(),
     };
     let number = rank.messages.borrow_mut().add(reserved);
     Ok(Some((handle(number), stat)))
@@ -66,5 +69,6 @@ pub(crate) fn matched_recv(
     let reserved = rank.messages.borrow_mut().remove(number);
     let reserved = reserved.map_err(|why| bad(MPI_ERR_REQUEST, "message", number, why))?;
     let told = (reserved.sent, reserved.stat);
-    decode(caller, told, &reserved.message, into)
+    let received = decode(caller, told, &reserved.message, into);
+    rank.blame(reserved.on, received)
 }

@@ -72,10 +72,12 @@ pub(crate) struct Rank {
     pub messages: RefCell<Table<Reserved>>,
     pub ops: RefCell<Table<Rc<Op>>>,
     pub handlers: RefCell<Table<Handler>>,
+    /// The error handler of `MPI_FILE_NULL`.
+    pub files_on_error: Cell<usize>,
     pub infos: RefCell<Table<crate::exports::Pairs>>,
     /// The buffer of `MPI_Buffer_attach`: its address and its length.
     pub buffer: Cell<Option<(*mut u8, usize)>>,
-    /// The communicator of a request that failed in the call in progress; 0 if none did.
+    /// What failed in the call in progress, such as the communicator of a request, by its handle; 0 if nothing did.
     pub blamed: Cell<usize>,
     /// Messages in that buffer, with their lengths.
     pub buffered: RefCell<Vec<(Request<'static, crate::request::RequestPart>, usize)>>,
@@ -138,6 +140,7 @@ impl Rank {
             messages: RefCell::new(Table::new(Kind::Message)),
             ops: RefCell::new(Table::new(Kind::Op)),
             handlers: RefCell::new(Table::new(Kind::Errhandler)),
+            files_on_error: Cell::new(MPI_ERRORS_RETURN.addr()),
             infos: RefCell::new(Table::new(Kind::Info)),
             buffer: Cell::new(None),
             blamed: Cell::new(0),
@@ -248,9 +251,18 @@ impl Rank {
         used |= wins.iter().any(|win| win.on_error.get() == number);
         let sessions = self.sessions.borrow();
         used |= sessions.iter().any(|it| it.on_error.get() == number);
+        used |= self.files_on_error.get() == number;
         if !used {
             self.handlers.borrow_mut().remove(number).ok();
         }
+    }
+
+    /// Notes the communicator of the first failure in a call, by its handle: its error handler gets it.
+    pub(crate) fn blame<T>(&self, on: usize, result: Out<T>) -> Out<T> {
+        if result.is_err() && self.blamed.get() == 0 {
+            self.blamed.set(on);
+        }
+        result
     }
 
     /// Whether there are receives and collectives that were freed before they were over.

@@ -153,6 +153,8 @@ pub(crate) enum Entry {
     Persistent {
         start: Start,
         active: Option<Pending>,
+        /// The handle of its communicator, whose error handler gets the errors of a start.
+        on: usize,
     },
 }
 
@@ -184,6 +186,26 @@ impl Entry {
         }
     }
 
+    /// The handle of its communicator; 0 if it has none.
+    fn on(&self) -> usize {
+        match self {
+            Entry::Once(pending) => pending.as_ref().map_or(0, |it| it.on),
+            Entry::Persistent { on, .. } => *on,
+        }
+    }
+
+    /// What starts it, if it is persistent and not active.
+    fn start(&self) -> Out<Start> {
+        let active = "the request is active: it was started, and not waited for";
+        match self {
+            Entry::Persistent {
+                active: Some(_), ..
+            } => Err(failure(MPI_ERR_REQUEST, active)),
+            Entry::Persistent { start, .. } => Ok(start.clone()),
+            Entry::Once(_) => Err(failure(MPI_ERR_REQUEST, "the request is not persistent")),
+        }
+    }
+
     pub(crate) fn is_pending(&self) -> bool {
         self.pending().is_some()
     }
@@ -198,12 +220,12 @@ pub(crate) fn keep(rank: &Rank, pending: Pending) -> MPI_Request {
     handle(rank.requests.borrow_mut().add(Entry::Once(Some(pending))))
 }
 
-pub(crate) fn keep_persistent(rank: &Rank, start: Start) -> MPI_Request {
-    let active = None;
+pub(crate) fn keep_persistent(rank: &Rank, on: MPI_Comm, start: Start) -> MPI_Request {
+    let (active, on) = (None, on.addr());
     handle(
         rank.requests
             .borrow_mut()
-            .add(Entry::Persistent { start, active }),
+            .add(Entry::Persistent { start, active, on }),
     )
 }
 
@@ -221,17 +243,8 @@ pub(crate) fn start(rank: &Rank, caller: &Caller, request: MPI_Request) -> Out {
     require(request != MPI_REQUEST_NULL, MPI_ERR_REQUEST, || {
         "the request is MPI_REQUEST_NULL".into()
     })?;
-    let start = with(rank, request, |entry| match entry {
-        Entry::Persistent {
-            active: Some(_), ..
-        } => Err(failure(
-            MPI_ERR_REQUEST,
-            "the request is active: it was started, and not waited for",
-        )),
-        Entry::Persistent { start, .. } => Ok(start.clone()),
-        Entry::Once(_) => Err(failure(MPI_ERR_REQUEST, "the request is not persistent")),
-    })??;
-    let pending = start(rank, caller)?;
+    let (on, start) = with(rank, request, |entry| (entry.on(), entry.start()))?;
+    let pending = rank.blame(on, start.and_then(|start| start(rank, caller)))?;
     with(rank, request, |entry| entry.put_back(pending))
 }
 
@@ -268,15 +281,7 @@ pub(crate) fn wait(rank: &Rank, caller: &Caller, request: &mut MPI_Request) -> O
     let on = pending.on;
     let result = pending.wait(rank, caller);
     *request = over(rank, *request)?;
-    blame(rank, on, result)
-}
-
-/// Notes the communicator of the first request that fails in a call.
-fn blame<T>(rank: &Rank, on: usize, result: Out<T>) -> Out<T> {
-    if result.is_err() && rank.blamed.get() == 0 {
-        rank.blamed.set(on);
-    }
-    result
+    rank.blame(on, result)
 }
 
 /// Looks whether a request is over.
@@ -294,11 +299,11 @@ pub(crate) fn test(rank: &Rank, caller: &Caller, request: &mut MPI_Request) -> O
         Ok(true) => {
             let result = pending.end(rank, caller);
             *request = over(rank, *request)?;
-            blame(rank, on, result.map(Some))
+            rank.blame(on, result.map(Some))
         }
         Err(error) => {
             *request = over(rank, *request)?;
-            blame(rank, on, Err(error.into()))
+            rank.blame(on, Err(error.into()))
         }
     }
 }
@@ -329,7 +334,7 @@ pub(crate) fn look(rank: &Rank, caller: &Caller, request: MPI_Request) -> Out<Op
     let mut kept = Pending::ended(result.clone());
     kept.on = on;
     with(rank, request, |entry| entry.put_back(kept))?;
-    blame(rank, on, result.map(Some))
+    rank.blame(on, result.map(Some))
 }
 
 /// Those of some requests that are active, with their places.
@@ -418,12 +423,14 @@ fn wait_for_one(rank: &Rank, requests: &[MPI_Request], active: &[usize]) -> Out<
 
 /// Refuses what is not allowed of a collective that was started.
 fn refuse_collective(rank: &Rank, request: MPI_Request, what: &str) -> Out {
-    let is_one = with(rank, request, |entry| {
-        entry.pending().is_some_and(|it| it.collective.is_some())
+    let (on, is_one) = with(rank, request, |entry| {
+        let is_one = entry.pending().is_some_and(|it| it.collective.is_some());
+        (entry.on(), is_one)
     })?;
-    require(!is_one, MPI_ERR_REQUEST, || {
+    let allowed = require(!is_one, MPI_ERR_REQUEST, || {
         format!("the request is that of a collective, which cannot be {what}: wait for it")
-    })
+    });
+    rank.blame(on, allowed)
 }
 
 /// Ends an operation early; the request is still to be waited for.
@@ -433,9 +440,9 @@ pub(crate) fn cancel(rank: &Rank, request: MPI_Request) -> Out {
     }
     refuse_collective(rank, request, "cancelled")?;
     let mut pending = take(rank, request)?;
-    // A send without a part has been delivered, and a receive that is over was matched.
+    // A send without a part has been delivered. What is over stays as it is: a synchronous send may have learned of it.
     let single = pending.open.len() == 1 && pending.over.len() == 1;
-    if single && !(pending.is_send && pending.open[0].is_done()) {
+    if single && !pending.open[0].is_done() {
         let part = pending.open.remove(0);
         let cancelled = part.cancel()?;
         let stat = if cancelled {

@@ -4,8 +4,6 @@ use std::cell::Cell;
 
 use rankfold::Group;
 
-use crate::abi::*;
-use crate::error::{Out, failure};
 use crate::rank::Rank;
 
 /// A session.
@@ -16,15 +14,12 @@ pub(crate) struct Session {
 /// The sets of ranks that there are.
 pub(crate) const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
 
-/// The group of a set; its name may be written in any letters.
-pub(crate) fn group(rank: &Rank, name: &str) -> Out<Group> {
+/// The group of a set, if there is such a set; its name may be written in any letters.
+pub(crate) fn group(rank: &Rank, name: &str) -> Option<Group> {
     let known = |set: &str| set.eq_ignore_ascii_case(name);
     match SETS.iter().position(|set| known(set)) {
-        Some(0) => Ok(rank.world.comm.group()),
-        Some(_) => Ok(rank.alone.comm.group()),
-        None => Err(failure(
-            MPI_ERR_ARG,
-            format!("there is no set of ranks {name}"),
-        )),
+        Some(0) => Some(rank.world.comm.group()),
+        Some(_) => Some(rank.alone.comm.group()),
+        None => None,
     }
 }

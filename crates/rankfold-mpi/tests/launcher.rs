@@ -297,3 +297,41 @@ fn what_a_program_leaves_is_told() {
         assert!(text(&output.stderr).contains(&format!("rank {rank}: {left}\n")));
     }
 }
+
+/// Calls on files that return, twice, and a receive that was freed and whose message is too long.
+const RETURNED: &str = r#"
+#include <mpi.h>
+int main(int argc, char **argv) {
+    MPI_File file;
+    MPI_Request request;
+    int one, two[2] = {1, 2}, rank, size, code;
+    MPI_Init(&argc, &argv);
+    for (int i = 0; i < 2; i++) {
+        code = MPI_File_open(MPI_COMM_WORLD, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file);
+        if (code == MPI_SUCCESS) return 1;
+    }
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Irecv(&one, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+    if (MPI_Send(two, 2, MPI_INT, rank, 0, MPI_COMM_WORLD) != MPI_SUCCESS) return 2;
+    size = -1;
+    if (MPI_Comm_size(MPI_COMM_WORLD, &size) != MPI_SUCCESS || size != 2) return 3;
+    if (MPI_Barrier(MPI_COMM_WORLD) != MPI_SUCCESS) return 4;
+    return MPI_Finalize();
+}
+"#;
+
+#[test]
+fn errors_that_a_program_may_not_see_are_told_at_the_end() {
+    let Some(program) = made_of("returned", "cc", &["-O0", "-w"], RETURNED) else {
+        return;
+    };
+    let output = run(&["-n", "2"], &program, &[]);
+    let told = text(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    let lines = |of: &str| told.lines().filter(|line| line.contains(of)).count();
+    assert_eq!(lines("MPI_File_open at "), 1, "{told}");
+    let freed = "MPI_ERR_TRUNCATE: in an operation whose request was freed: ";
+    assert_eq!((lines(freed), told.lines().count()), (2, 3), "{told}");
+}

@@ -5,10 +5,19 @@ use std::ffi::{c_char, c_int, c_void};
 use super::arguments::flag;
 use crate::abi::*;
 use crate::comm;
-use crate::error::failure;
+use crate::error::{Out, failure};
 use crate::group;
+use crate::memory::Caller;
+use crate::rank::Rank;
 use crate::request::{Pending, keep};
 use crate::stat::Stat;
+
+/// Frees a communicator. What its attributes' functions refuse is an error on it.
+fn free(rank: &Rank, caller: &Caller, comm: *mut MPI_Comm) -> Out {
+    let of = caller.read(comm)?;
+    rank.blame(of.addr(), comm::free(rank, caller, of))?;
+    caller.write(comm, MPI_COMM_NULL)
+}
 
 super::calls! {
     fn MPI_Comm_size(comm: MPI_Comm, size: *mut c_int) on comm |rank, caller| {
@@ -55,12 +64,10 @@ super::calls! {
         caller.write(newcomm, comm::create_group(rank, comm, group)?)
     }
     fn MPI_Comm_free(comm: *mut MPI_Comm) |rank, caller| {
-        comm::free(rank, caller, caller.read(comm)?)?;
-        caller.write(comm, MPI_COMM_NULL)
+        free(rank, caller, comm)
     }
     fn MPI_Comm_disconnect(comm: *mut MPI_Comm) |rank, caller| {
-        comm::free(rank, caller, caller.read(comm)?)?;
-        caller.write(comm, MPI_COMM_NULL)
+        free(rank, caller, comm)
     }
     fn MPI_Comm_set_name(comm: MPI_Comm, name: *const c_char) on comm |rank, caller| {
         let text = caller.text(name)?;

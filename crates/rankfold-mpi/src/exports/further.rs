@@ -119,8 +119,7 @@ super::calls! {
     }
     /// Returns once all buffered messages have left, for which it waits.
     fn MPI_Buffer_flush() |rank, _| {
-        let open = crate::detached::take_buffered(rank);
-        rankfold::Request::wait_all(open)?;
+        rankfold::Request::wait_all(super::matched::unsent(rank)?)?;
         Ok(())
     }
     fn MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) |_, caller| {

@@ -66,7 +66,7 @@ super::calls! {
     }
     fn MPI_Imrecv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request) |rank, caller| {
         let received = receive(rank, caller, (buf, count, datatype), message);
-        caller.write(request, keep(rank, arrived(received)?))
+        caller.write(request, keep(rank, arrived(rank, received)?))
     }
     fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) |rank, _| {
         attach(rank, buffer, size)

@@ -36,7 +36,7 @@ macro_rules! messages {
                 let start = move |rank: &Rank, caller: &Caller| {
                     p2p::isend(rank, caller, Mode::$mode, &data.buffer(), to, &on)
                 };
-                caller.write(request, keep_persistent(rank, Rc::new(start)))
+                caller.write(request, keep_persistent(rank, comm, Rc::new(start)))
             })*
             fn MPI_Recv_c(buf: *mut c_void, count: MPI_Count, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) on comm |rank, caller| {
                 let on = rank.comm(comm)?;
@@ -54,7 +54,7 @@ macro_rules! messages {
                 let on = rank.comm(comm)?;
                 let (into, from) = (place(buf, count, datatype)?, From::new(&on, source, tag)?);
                 let start = move |_: &Rank, _: &Caller| p2p::irecv(into.at, into.count, into.of.clone(), from, &on);
-                caller.write(request, keep_persistent(rank, Rc::new(start)))
+                caller.write(request, keep_persistent(rank, comm, Rc::new(start)))
             }
             fn MPI_Sendrecv_c(
                 sendbuf: *const c_void, sendcount: MPI_Count, sendtype: MPI_Datatype, dest: c_int, sendtag: c_int, recvbuf: *mut c_void,

@@ -2,16 +2,18 @@
 
 use std::ffi::{c_int, c_void};
 
+use rankfold::Request;
+
 use super::arguments::{flag, received, status as tell};
 use super::sizes::{counted, place};
 use crate::abi::*;
-use crate::detached::{self, sweep_detached, take_buffered};
+use crate::detached::take_buffered;
 use crate::error::{Out, failure, require};
 use crate::matched;
 use crate::memory::Caller;
 use crate::p2p::{self, From};
 use crate::rank::Rank;
-use crate::request::{Pending, keep};
+use crate::request::{Pending, RequestPart, keep};
 use crate::stat::Stat;
 
 /// Tells whether there is a message, and of which.
@@ -46,10 +48,16 @@ pub(super) fn receive(
 
 /// The operation of a receive of a matched message, which is here already. Who waits for it learns that the message does
 /// not fit.
-pub(super) fn arrived(received: Out<Stat>) -> Out<Pending> {
+pub(super) fn arrived(rank: &Rank, received: Out<Stat>) -> Out<Pending> {
     match received {
         Err(error) if error.stat.is_none() => Err(error),
-        received => Ok(Pending::ended(received)),
+        received => {
+            let on = rank.blamed.take();
+            Ok(Pending {
+                on,
+                ..Pending::ended(received)
+            })
+        }
     }
 }
 
@@ -67,13 +75,18 @@ pub(super) fn attach(rank: &Rank, buffer: *mut c_void, size: MPI_Count) -> Out {
     Ok(())
 }
 
-/// Detaches it, writes where it is, and returns its size; 0 if it is as large as is needed.
+/// The messages that have not left the attached buffer, which must be there.
+pub(super) fn unsent(rank: &Rank) -> Out<Vec<Request<'static, RequestPart>>> {
+    match rank.buffer.get() {
+        Some(_) => Ok(take_buffered(rank)),
+        None => Err(failure(MPI_ERR_BUFFER, "no buffer is attached")),
+    }
+}
+
+/// Detaches it once all messages have left it, writes where it is, and returns its size; 0 if it is as large as is needed.
 pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<usize> {
-    let none = || failure(MPI_ERR_BUFFER, "no buffer is attached");
-    let (at, room) = rank.buffer.take().ok_or_else(none)?;
-    let left = take_buffered(rank);
-    detached::detach(rank, left);
-    sweep_detached(rank);
+    Request::wait_all(unsent(rank)?)?;
+    let (at, room) = rank.buffer.take().unwrap_or((std::ptr::null_mut(), 0));
     caller.write(to.cast::<*mut u8>(), at)?;
     let is_automatic = at.cast() == MPI_BUFFER_AUTOMATIC;
     Ok(if is_automatic { 0 } else { room })
@@ -114,12 +127,12 @@ super::calls! {
     fn MPI_Imrecv(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, message: *mut MPI_Message, request: *mut MPI_Request) |rank, caller| {
         // The message is here already.
         let received = receive(rank, caller, (buf, count, datatype), message);
-        caller.write(request, keep(rank, arrived(received)?))
+        caller.write(request, keep(rank, arrived(rank, received)?))
     }
     fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) |rank, _| {
         attach(rank, buffer, size.into())
     }
-    /// Messages are copied when they are sent, so that nothing is left in the buffer to wait for.
+    /// It waits until messages have left the buffer as a send of the standard mode would.
     fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) |rank, caller| {
         let room = detach(rank, caller, buffer_addr)?;
         caller.write(size, room as c_int)

@@ -6,7 +6,6 @@ use std::ptr::without_provenance_mut as handle;
 use super::arguments::flag;
 use crate::abi::*;
 use crate::attribute::{self, Functions, Of};
-use crate::detached::take_buffered;
 use crate::request::{Pending, RequestPart, keep};
 use crate::stat::Stat;
 
@@ -75,7 +74,7 @@ super::calls! {
         caller.write(pair_type, found.map_or(MPI_DATATYPE_NULL, |(.., pair)| *pair))
     }
     fn MPI_Buffer_iflush(request: *mut MPI_Request) |rank, caller| {
-        let open = take_buffered(rank);
+        let open = super::matched::unsent(rank)?;
         let finish = |_: &crate::rank::Rank, _: &crate::memory::Caller, _: Vec<RequestPart>| Ok(Stat::EMPTY);
         caller.write(request, keep(rank, Pending::new(open, Box::new(finish))))
     }

@@ -1,6 +1,7 @@
 //! Persistent messages, and how each collective is called at once, started, or made persistent.
 
 use std::ffi::{c_int, c_void};
+use std::ptr::without_provenance_mut;
 use std::rc::Rc;
 
 use super::arguments::place;
@@ -44,9 +45,10 @@ pub(super) fn init(
     maker: Maker,
     to: *mut MPI_Request,
 ) -> Out {
-    let (name, on) = (rank.call.get(), on.apart()?);
+    let (name, handle) = (rank.call.get(), without_provenance_mut(on.handle.get()));
+    let on = on.apart()?;
     let start = move |_: &Rank, caller: &Caller| plan::start(name, &on, maker(caller, &on)?);
-    caller.write(to, keep_persistent(rank, Rc::new(start)))
+    caller.write(to, keep_persistent(rank, handle, Rc::new(start)))
 }
 
 /// Defines a collective in its three forms. The body checks the arguments and returns what makes the plan. What is after
@@ -96,13 +98,13 @@ macro_rules! messages {
                 let start = move |rank: &Rank, caller: &Caller| {
                     p2p::isend(rank, caller, Mode::$mode, &data.buffer(), to, &on)
                 };
-                caller.write(request, keep_persistent(rank, Rc::new(start)))
+                caller.write(request, keep_persistent(rank, comm, Rc::new(start)))
             })*
             fn MPI_Recv_init(buf: *mut c_void, count: c_int, datatype: MPI_Datatype, source: c_int, tag: c_int, comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
                 let on = rank.comm(comm)?;
                 let (into, from) = (place(buf, count, datatype)?, From::new(&on, source, tag)?);
                 let start = move |_: &Rank, _: &Caller| p2p::irecv(into.at, into.count, into.of.clone(), from, &on);
-                caller.write(request, keep_persistent(rank, Rc::new(start)))
+                caller.write(request, keep_persistent(rank, comm, Rc::new(start)))
             }
         }
     };

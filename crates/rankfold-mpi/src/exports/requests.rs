@@ -38,16 +38,19 @@ fn several<R>(
     result
 }
 
-/// The statuses of several requests, and the failure of the call if one of them failed.
+/// The statuses of several requests, and the failure of the call if one of them failed: only then errors are written.
 pub(super) fn settle(caller: &Caller, to: *mut MPI_Status, results: Results) -> Out {
+    let fails = results.iter().any(|(_, result)| result.is_err());
     let mut failed: Option<(usize, Failure)> = None;
     for (nth, (at, result)) in results.into_iter().enumerate() {
         let (stat, class) = match &result {
             Ok(stat) => (*stat, MPI_SUCCESS),
             Err(error) => (error.stat.unwrap_or(Stat::EMPTY), error.class),
         };
-        if !to.is_null() {
-            caller.write_at(to, nth, stat.status(class))?;
+        match (to.is_null(), fails) {
+            (true, _) => {}
+            (_, true) => caller.write_at(to, nth, stat.status(class))?,
+            (_, false) => caller.write_status(to.wrapping_add(nth), stat.status(class)),
         }
         if let Err(error) = result {
             failed.get_or_insert((at, error));

@@ -82,13 +82,16 @@ super::calls! {
     }
     fn MPI_Session_get_pset_info(session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info) on session |rank, caller| {
         rank.session(session)?;
-        let size = session::group(rank, &caller.text(pset_name)?)?.size();
-        caller.write(info, keep_info(rank, "mpi_size", size.to_string()))
+        let name = caller.text(pset_name)?;
+        let set = session::group(rank, &name);
+        let set = set.ok_or_else(|| failure(MPI_ERR_ARG, format!("there is no set of ranks {name}")))?;
+        caller.write(info, keep_info(rank, "mpi_size", set.size().to_string()))
     }
     fn MPI_Group_from_session_pset(session: MPI_Session, pset_name: *const c_char, group: *mut MPI_Group) on session |rank, caller| {
         rank.session(session)?;
-        let made = session::group(rank, &caller.text(pset_name)?)?;
-        caller.write(group, group::keep(rank, made))
+        // Programs try a set that may not be there.
+        let made = session::group(rank, &caller.text(pset_name)?);
+        caller.write(group, made.map_or(MPI_GROUP_NULL, |made| group::keep(rank, made)))
     }
     /// The tag is not needed: communicators that the same ranks make are made in one order.
     fn MPI_Comm_create_from_group(group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm) |rank, caller| {

@@ -77,6 +77,23 @@ fn a_message_that_is_too_long_is_truncated_and_the_next_one_is_received() {
     .unwrap();
 }
 
+#[test]
+fn an_error_of_a_start_goes_to_the_communicator_of_its_request() {
+    try_program(Program::new(1), |_, _| {
+        let (mut comm, mut sent) = (MPI_COMM_NULL, MPI_REQUEST_NULL);
+        ok!(MPI_Comm_dup(MPI_COMM_WORLD, &mut comm));
+        ok!(MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN));
+        let from = at(&[1i32]);
+        ok!(MPI_Bsend_init(from, 1, MPI_INT, 0, 0, comm, &mut sent));
+        // SAFETY: a request of the test; no buffer is attached, and nothing is sent.
+        let started = unsafe { [MPI_Start(&mut sent), MPI_Startall(1, &mut sent)] };
+        assert_eq!(started, [MPI_ERR_BUFFER; 2]);
+        ok!(MPI_Request_free(&mut sent));
+        ok!(MPI_Comm_free(&mut comm));
+    })
+    .unwrap();
+}
+
 /// Has a receive of two elements in progress for which three come.
 fn truncated() -> MPI_Request {
     let (mut request, sent) = (MPI_REQUEST_NULL, [1i32, 2, 3]);

@@ -362,6 +362,7 @@ static void freed_collective(void) {
 
 static void file(void) {
     MPI_File file;
+    MPI_File_set_errhandler(MPI_FILE_NULL, MPI_ERRORS_ARE_FATAL);
     MPI_File_open(MPI_COMM_WORLD, "x", MPI_MODE_RDONLY, MPI_INFO_NULL, &file); /* wrong: file n=2: MPI_ERR_UNSUPPORTED_OPERATION: MPI-IO is not done */
 }
 
@@ -406,6 +407,26 @@ static void buffer_for_one(void) {
     MPI_Bsend(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD); /* wrong: buffer_for_one n=2 with=--zero-buffering: of which 516 hold messages that have not been received */
 }
 
+static void detached(void) {
+    static char room[MPI_BSEND_OVERHEAD + sizeof(int) + 8];
+    void *place;
+    int bytes;
+    MPI_Buffer_attach(room, sizeof room);
+    MPI_Bsend(a, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD);
+    MPI_Buffer_detach(&place, &bytes); /* wrong: detached n=2 with=--zero-buffering: rank 0: MPI_Buffer_detach */
+    MPI_Recv(b, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void flushed_without_buffer(void) {
+    MPI_Buffer_flush(); /* wrong: flushed_without_buffer n=1: MPI_ERR_BUFFER: no buffer is attached */
+}
+
+static void freed_and_too_long(void) {
+    MPI_Irecv(a, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
+    MPI_Request_free(&request);
+    MPI_Send(b, 2, MPI_INT, rank, 0, MPI_COMM_WORLD); /* wrong: freed_and_too_long n=2: MPI_ERR_TRUNCATE: in an operation whose request was freed: the message has 8 bytes */
+}
+
 static void grid(int maxdims) {
     int dims[2] = {1, 1}, periods[2] = {0, 0};
     MPI_Cart_create(MPI_COMM_SELF, 2, dims, periods, 0, &comm);
@@ -444,7 +465,8 @@ int main(int argc, char **argv) {
         CASE(own_operator_on_a_window), CASE(freed_window), CASE(windows_made_otherwise), CASE(memory_not_attached),
         CASE(fence_and_free), CASE(cancelled_collective), CASE(freed_collective), CASE(file), CASE(partitioned),
         CASE(roots_of_gatherv), CASE(roots_of_scatterv), CASE(started_without_one), CASE(started_with_other_roots),
-        CASE(any_of_many), CASE(buffer_for_one), CASE(few_coordinates), CASE(no_weights),
+        CASE(any_of_many), CASE(buffer_for_one), CASE(few_coordinates), CASE(no_weights), CASE(detached),
+        CASE(flushed_without_buffer), CASE(freed_and_too_long),
         CASE(replaces),
     };
     begin(&argc, &argv);
