@@ -232,9 +232,10 @@ fn here(name: &str) -> Option<Rc<Rank>> {
     rank.inspect_err(|why| eprintln!("{name}: {why}")).ok()
 }
 
-/// `MPI_Session_init`.
+/// `MPI_Session_init`, whose own errors go to the error handler that it is given.
 pub(crate) fn begin_session(
     name: &'static str,
+    on_error: MPI_Errhandler,
     caller: &Caller,
     body: impl FnOnce(&Rank) -> Out,
 ) -> c_int {
@@ -246,7 +247,14 @@ pub(crate) fn begin_session(
             rank.phase.set(Phase::Running);
             MPI_SUCCESS
         }
-        Err(error) => failed(&rank, name, MPI_COMM_WORLD, caller, error),
+        Err(error) => {
+            let blamed = Blamed {
+                handle: MPI_SESSION_NULL.addr(),
+                on_error: on_error.addr(),
+                name: None,
+            };
+            hand_over(&rank, name, blamed, caller, error)
+        }
     }
 }
 
@@ -310,7 +318,17 @@ fn failed(
 ) -> c_int {
     let blamed: MPI_Comm = without_provenance_mut(rank.blamed.take());
     let on = if on == MPI_COMM_NULL { blamed } else { on };
-    let blamed = Blamed::of(rank, on);
+    hand_over(rank, call, Blamed::of(rank, on), caller, failure)
+}
+
+/// Gives an error to the error handler of an object.
+fn hand_over(
+    rank: &Rank,
+    call: &'static str,
+    blamed: Blamed,
+    caller: &Caller,
+    failure: Failure,
+) -> c_int {
     let stop = stopped(call, blamed.name, failure);
     let class = stop.failure.class;
     rank.texts.borrow_mut().insert(class, stop.to_string());
@@ -356,7 +374,10 @@ struct Blamed {
 }
 
 impl Blamed {
+    /// The object of a handle; of a group the session that it is from. Without one it is `MPI_COMM_WORLD`.
     fn of(rank: &Rank, on: MPI_Comm) -> Blamed {
+        let session = rank.session_of(on.addr());
+        let on = session.map_or(on, without_provenance_mut);
         if let Ok(session) = rank.session(on.cast()) {
             return Blamed {
                 handle: on.addr(),

@@ -10,12 +10,29 @@ use crate::abi::*;
 use crate::error::{Out, bad, failure, require};
 use crate::rank::Rank;
 
-/// Keeps a group.
+/// A group, with the handle of the session that it is from, whose error handler gets its errors; 0 if it is from none.
+pub(crate) struct Kept {
+    pub group: Rc<Group>,
+    pub session: usize,
+}
+
+/// Keeps a group that is from no session.
 pub(crate) fn keep(rank: &Rank, group: Group) -> MPI_Group {
-    match group.is_empty() {
-        true => MPI_GROUP_EMPTY,
-        false => handle(rank.groups.borrow_mut().add(Rc::new(group))),
+    keep_of(rank, group, 0)
+}
+
+/// Keeps a group that was made from another one.
+pub(crate) fn keep_like(rank: &Rank, group: Group, other: MPI_Group) -> MPI_Group {
+    keep_of(rank, group, rank.session_of(other.addr()).unwrap_or(0))
+}
+
+/// Keeps a group of a session.
+pub(crate) fn keep_of(rank: &Rank, group: Group, session: usize) -> MPI_Group {
+    if group.is_empty() {
+        return MPI_GROUP_EMPTY;
     }
+    let group = Rc::new(group);
+    handle(rank.groups.borrow_mut().add(Kept { group, session }))
 }
 
 pub(crate) fn free(rank: &Rank, group: MPI_Group) -> Out {

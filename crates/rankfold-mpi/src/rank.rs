@@ -14,6 +14,7 @@ use crate::asking::Asking;
 use crate::attribute::TypeAttributes;
 use crate::comm::Communicator;
 use crate::error::{Out, bad, failure};
+use crate::group::Kept;
 use crate::handle::{Kind, Table};
 use crate::launch::{NO_CALL, Shared};
 use crate::matched::Reserved;
@@ -60,7 +61,7 @@ pub(crate) struct Rank {
     pub world: Rc<Communicator>,
     pub alone: Rc<Communicator>,
     pub comms: RefCell<Table<Rc<Communicator>>>,
-    pub groups: RefCell<Table<Rc<Group>>>,
+    pub groups: RefCell<Table<Kept>>,
     pub empty: Rc<Group>,
     /// The handles of datatypes that it made and has not freed.
     pub datatypes: RefCell<BTreeSet<usize>>,
@@ -229,10 +230,18 @@ impl Rank {
             MPI_GROUP_NULL => Err(failure(MPI_ERR_GROUP, "the group is MPI_GROUP_NULL")),
             _ => {
                 let number = handle.addr();
-                let found = self.groups.borrow().get(number).cloned();
+                let groups = self.groups.borrow();
+                let found = groups.get(number).map(|kept| kept.group.clone());
                 found.map_err(|why| bad(MPI_ERR_GROUP, "group", number, why))
             }
         }
+    }
+
+    /// The handle of the session that a group is from, if it is from one.
+    pub(crate) fn session_of(&self, group: usize) -> Option<usize> {
+        let groups = self.groups.borrow();
+        let session = groups.get(group).ok()?.session;
+        Some(session).filter(|session| *session != 0)
     }
 
     /// Frees a handle of an error handler, and the handler with the last one, unless a communicator has it.

@@ -28,7 +28,7 @@ pub unsafe extern "C" fn MPI_Session_init(
 ) -> c_int {
     // SAFETY: who calls this function promises what the head of `exports` says.
     let caller = unsafe { Caller::new() };
-    begin_session("MPI_Session_init", &caller, |rank| {
+    begin_session("MPI_Session_init", errhandler, &caller, |rank| {
         check_info(rank, info)?;
         check_handler(rank, errhandler)?;
         let on_error = Cell::new(errhandler.addr());
@@ -91,10 +91,10 @@ super::calls! {
         rank.session(session)?;
         // Programs try a set that may not be there.
         let made = session::group(rank, &caller.text(pset_name)?);
-        caller.write(group, made.map_or(MPI_GROUP_NULL, |made| group::keep(rank, made)))
+        caller.write(group, made.map_or(MPI_GROUP_NULL, |made| group::keep_of(rank, made, session.addr())))
     }
     /// The tag is not needed: communicators that the same ranks make are made in one order.
-    fn MPI_Comm_create_from_group(group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm) |rank, caller| {
+    fn MPI_Comm_create_from_group(group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm) on group |rank, caller| {
         check_info(rank, info)?;
         check_handler(rank, errhandler)?;
         caller.text(stringtag)?;
