@@ -14,6 +14,7 @@ use crate::error::{Failure, Out, bad, failure, require};
 use crate::hidden;
 use crate::memory::Caller;
 use crate::rank::Rank;
+use crate::text::Text;
 use crate::topology::Topology;
 
 /// A communicator, as one rank has it.
@@ -24,7 +25,7 @@ pub(crate) struct Communicator {
     /// The number of these collectives so far.
     pub exchanges: Cell<u32>,
     pub handle: Cell<usize>,
-    pub name: RefCell<String>,
+    pub name: RefCell<Text>,
     pub attributes: RefCell<attribute::Values>,
     pub on_error: Cell<usize>,
     pub topology: Topology,
@@ -35,7 +36,7 @@ impl fmt::Display for Communicator {
         let name = self.name.borrow();
         match name.is_empty() {
             true => write!(f, "a communicator of {} ranks", self.comm.size()),
-            false => f.write_str(&name),
+            false => name.fmt(f),
         }
     }
 }
@@ -44,16 +45,16 @@ impl Communicator {
     /// The communicator of some ranks, which make it together.
     pub(crate) fn new(comm: Comm, handle: usize, name: &str) -> rankfold::Result<Communicator> {
         let hidden = hidden::of(&comm)?;
-        Ok(Communicator::with(comm, hidden, handle, name))
+        Ok(Communicator::with(comm, hidden, handle, name.into()))
     }
 
-    fn with(comm: Comm, hidden: Comm, handle: usize, name: &str) -> Communicator {
+    fn with(comm: Comm, hidden: Comm, handle: usize, name: Text) -> Communicator {
         Communicator {
             comm,
             hidden,
             exchanges: Cell::new(0),
             handle: Cell::new(handle),
-            name: RefCell::new(name.into()),
+            name: RefCell::new(name),
             attributes: RefCell::default(),
             on_error: Cell::new(MPI_ERRORS_ARE_FATAL.addr()),
             topology: Topology::None,
@@ -64,8 +65,8 @@ impl Communicator {
     pub(crate) fn apart(&self) -> rankfold::Result<Communicator> {
         let comm = hidden::at_once(&self.comm)?;
         let hidden = hidden::at_once(&comm)?;
-        let name = self.name.borrow();
-        let made = Communicator::with(comm, hidden, self.handle.get(), &name);
+        let name = self.name.borrow().clone();
+        let made = Communicator::with(comm, hidden, self.handle.get(), name);
         Ok(Communicator {
             topology: self.topology.clone(),
             ..made
@@ -132,7 +133,7 @@ pub(crate) fn idup(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out<MPI_Comm> 
     let parent = rank.comm(of)?;
     let comm = parent.comm.idup()?;
     let hidden = hidden::at_once(&comm)?;
-    let made = Communicator::with(comm, hidden, 0, "");
+    let made = Communicator::with(comm, hidden, 0, Text::default());
     let made = keep_made(rank, made, &parent, parent.topology.clone());
     copy_attributes(rank, caller, &parent, made)
 }

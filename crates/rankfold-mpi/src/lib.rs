@@ -53,6 +53,7 @@ mod session;
 mod settings;
 mod stat;
 mod status;
+mod text;
 mod topology;
 mod trace;
 #[cfg(feature = "exports")]

@@ -19,6 +19,7 @@ use std::{ptr, slice};
 
 use crate::abi::{MPI_ERR_ARG, MPI_ERR_BUFFER, MPI_Status};
 use crate::error::{Failure, Out, failure};
+use crate::text::Text;
 
 /// A byte of a message.
 #[derive(Clone, Copy)]
@@ -174,22 +175,27 @@ impl Caller {
     }
 
     /// Reads a string.
-    pub(crate) fn text(&self, from: *const c_char) -> Out<String> {
+    pub(crate) fn text(&self, from: *const c_char) -> Out<Text> {
         if from.is_null() {
             return Err(failure(MPI_ERR_ARG, "a string is a null pointer"));
         }
         // SAFETY: not null, so by the caller's promise a string that ends with a zero.
         let text = unsafe { CStr::from_ptr(from) };
-        Ok(text.to_string_lossy().into_owned())
+        Ok(text.to_bytes().into())
     }
 
-    /// Writes a string that ends with a zero into room for `room` characters; returns its length.
-    pub(crate) fn write_text(&self, to: *mut c_char, room: usize, text: &str) -> Out<usize> {
-        let mut len = text.len().min(room.saturating_sub(1));
-        while !text.is_char_boundary(len) {
-            len -= 1;
-        }
-        let bytes = text.as_bytes()[..len].iter().chain([&0]);
+    /// Writes a string that ends with a zero into room for `room` bytes; returns its length. Of UTF-8 it writes whole
+    /// characters.
+    pub(crate) fn write_text(
+        &self,
+        to: *mut c_char,
+        room: usize,
+        text: impl AsRef<[u8]>,
+    ) -> Out<usize> {
+        let text = text.as_ref();
+        let room = text.len().min(room.saturating_sub(1));
+        let len = std::str::from_utf8(text).map_or(room, |text| text.floor_char_boundary(room));
+        let bytes = text[..len].iter().chain([&0]);
         self.write_all(to.cast::<u8>(), bytes.copied())?;
         Ok(len)
     }

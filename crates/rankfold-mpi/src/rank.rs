@@ -23,6 +23,7 @@ use crate::op::Op;
 
 use crate::request::{Entry, Pending};
 use crate::session::Session;
+use crate::text::Text;
 use crate::trace::{self, Entered};
 use crate::window::Win;
 
@@ -90,7 +91,7 @@ pub(crate) struct Rank {
     /// The text of the last error of each class.
     pub texts: RefCell<BTreeMap<c_int, String>>,
     /// Classes, codes and strings that the program added.
-    pub added: RefCell<Vec<(c_int, String)>>,
+    pub added: RefCell<Vec<(c_int, Text)>>,
     /// The last of these, to which the attribute `MPI_LASTUSEDCODE` points.
     pub last_code: Cell<c_int>,
 }

@@ -18,6 +18,7 @@ use crate::abi::*;
 use crate::error::{Failure, Out, bad, failure, require};
 use crate::handle::{Kind, Table};
 use crate::rank::current;
+use crate::text::Text;
 use basic::Basic;
 use decode::Made;
 use signature::Signature;
@@ -44,7 +45,7 @@ pub(crate) struct Datatype {
     pub resized: bool,
     pub made: Made,
     pub committed: AtomicBool,
-    pub name: Mutex<String>,
+    pub name: Mutex<Text>,
     pub predefined: bool,
 }
 

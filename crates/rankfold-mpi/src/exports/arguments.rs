@@ -11,6 +11,7 @@ use crate::op::{self, Fold};
 use crate::p2p::buffer;
 use crate::rank::Rank;
 use crate::stat::Stat;
+use crate::text::Text;
 
 /// A buffer of a call.
 #[inline(always)]
@@ -55,7 +56,7 @@ pub(super) fn received(caller: &Caller, to: *mut MPI_Status, result: Out<Stat>) 
 }
 
 /// Writes the name of an object, and its length.
-pub(super) fn name(caller: &Caller, to: (*mut c_char, *mut c_int), name: &str) -> Out {
+pub(super) fn name(caller: &Caller, to: (*mut c_char, *mut c_int), name: &Text) -> Out {
     let written = caller.write_text(to.0, MPI_MAX_OBJECT_NAME as usize, name)?;
     caller.write(to.1, written as c_int)
 }

@@ -54,7 +54,7 @@ super::calls! {
     }
     fn MPI_Comm_split_type(comm: MPI_Comm, split_type: c_int, key: c_int, info: MPI_Info, newcomm: *mut MPI_Comm) on comm |rank, caller| {
         let resource = super::infos::get(rank, info, "mpi_hw_resource_type")?;
-        caller.write(newcomm, comm::split_type(rank, comm, (split_type, resource.as_deref()), key)?)
+        caller.write(newcomm, comm::split_type(rank, comm, (split_type, resource.map(|it| it.to_string()).as_deref()), key)?)
     }
     fn MPI_Comm_create(comm: MPI_Comm, group: MPI_Group, newcomm: *mut MPI_Comm) on comm |rank, caller| {
         caller.write(newcomm, comm::create(rank, comm, group)?)

@@ -6,6 +6,7 @@ use crate::abi::*;
 use crate::error::{Out, bad, failure, require};
 use crate::handle::Bad;
 use crate::rank::{Handler, Rank};
+use crate::text::Text;
 
 /// Codes that the program adds begin here.
 const ADDED: c_int = MPI_ERR_LASTCODE + 1;
@@ -53,20 +54,21 @@ fn added(rank: &Rank, code: c_int) -> Option<usize> {
     (at < rank.added.borrow().len()).then_some(at)
 }
 
-fn text(rank: &Rank, code: c_int) -> Out<String> {
+fn text(rank: &Rank, code: c_int) -> Out<Text> {
     if let Some(at) = added(rank, code) {
         return Ok(rank.added.borrow()[at].1.clone());
     }
     let (name, meaning) =
         class_text(code).ok_or_else(|| failure(MPI_ERR_ARG, format!("{code} is no error code")))?;
     let last = rank.texts.borrow().get(&code).cloned();
-    Ok(last.unwrap_or_else(|| format!("{name}: {meaning}")))
+    let text = last.unwrap_or_else(|| format!("{name}: {meaning}"));
+    Ok(text.into())
 }
 
 fn add(rank: &Rank, class: Option<c_int>) -> c_int {
     let mut all = rank.added.borrow_mut();
     let code = ADDED + all.len() as c_int;
-    all.push((class.unwrap_or(code), String::new()));
+    all.push((class.unwrap_or(code), Text::default()));
     rank.last_code.set(code);
     code
 }

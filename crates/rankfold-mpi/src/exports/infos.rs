@@ -8,22 +8,23 @@ use crate::abi::*;
 use crate::error::{Out, bad, count, failure, require};
 use crate::memory::Caller;
 use crate::rank::Rank;
+use crate::text::Text;
 
 /// In the order in which the keys were set first, as `MPI_Info_get_nthkey` numbers them.
 #[derive(Clone, Default)]
-pub(crate) struct Pairs(Vec<(String, String)>);
+pub(crate) struct Pairs(Vec<(Text, Text)>);
 
 impl Pairs {
     /// One key with its value.
     pub(crate) fn of(key: &str, value: String) -> Pairs {
-        Pairs(vec![(key.into(), value)])
+        Pairs(vec![(key.into(), value.into())])
     }
 
-    fn get(&self, key: &str) -> Option<&String> {
+    fn get(&self, key: &Text) -> Option<&Text> {
         self.0.iter().find(|(is, _)| is == key).map(|(_, it)| it)
     }
 
-    fn set(&mut self, key: String, value: String) {
+    fn set(&mut self, key: Text, value: Text) {
         match self.0.iter_mut().find(|(is, _)| *is == key) {
             Some((_, old)) => *old = value,
             None => self.0.push((key, value)),
@@ -31,7 +32,7 @@ impl Pairs {
     }
 
     /// Whether it was there.
-    fn remove(&mut self, key: &str) -> bool {
+    fn remove(&mut self, key: &Text) -> bool {
         let before = self.0.len();
         self.0.retain(|(is, _)| is != key);
         self.0.len() < before
@@ -58,14 +59,14 @@ pub(super) fn check(rank: &Rank, info: MPI_Info) -> Out {
 }
 
 /// What an info has under a key.
-pub(super) fn get(rank: &Rank, info: MPI_Info, key: &str) -> Out<Option<String>> {
+pub(super) fn get(rank: &Rank, info: MPI_Info, key: &str) -> Out<Option<Text>> {
     match info {
         MPI_INFO_NULL => Ok(None),
-        _ => with(rank, info, |pairs| Ok(pairs.get(key).cloned())),
+        _ => with(rank, info, |pairs| Ok(pairs.get(&key.into()).cloned())),
     }
 }
 
-fn key(caller: &Caller, key: *const c_char) -> Out<String> {
+fn key(caller: &Caller, key: *const c_char) -> Out<Text> {
     let text = caller.text(key)?;
     let fits = (1..MPI_MAX_INFO_KEY as usize).contains(&text.len());
     require(fits, MPI_ERR_INFO_KEY, || {
@@ -74,7 +75,7 @@ fn key(caller: &Caller, key: *const c_char) -> Out<String> {
     Ok(text)
 }
 
-fn value(rank: &Rank, caller: &Caller, info: MPI_Info, at: *const c_char) -> Out<Option<String>> {
+fn value(rank: &Rank, caller: &Caller, info: MPI_Info, at: *const c_char) -> Out<Option<Text>> {
     let key = key(caller, at)?;
     with(rank, info, |pairs| Ok(pairs.get(&key).cloned()))
 }
@@ -97,6 +98,10 @@ super::calls! {
     }
     fn MPI_Info_set(info: MPI_Info, key: *const c_char, value: *const c_char) |rank, caller| {
         let (key, value) = (self::key(caller, key)?, caller.text(value)?);
+        let length = value.len();
+        require(length < MPI_MAX_INFO_VAL as usize, MPI_ERR_INFO_VALUE, || {
+            format!("the value of {key} has {length} characters, and at most MPI_MAX_INFO_VAL - 1 are kept")
+        })?;
         with(rank, info, |pairs| {
             pairs.set(key, value);
             Ok(())

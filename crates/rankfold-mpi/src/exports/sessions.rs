@@ -83,14 +83,14 @@ super::calls! {
     fn MPI_Session_get_pset_info(session: MPI_Session, pset_name: *const c_char, info: *mut MPI_Info) on session |rank, caller| {
         rank.session(session)?;
         let name = caller.text(pset_name)?;
-        let set = session::group(rank, &name);
+        let set = session::group(rank, &name.to_string());
         let set = set.ok_or_else(|| failure(MPI_ERR_ARG, format!("there is no set of ranks {name}")))?;
         caller.write(info, keep_info(rank, "mpi_size", set.size().to_string()))
     }
     fn MPI_Group_from_session_pset(session: MPI_Session, pset_name: *const c_char, group: *mut MPI_Group) on session |rank, caller| {
         rank.session(session)?;
         // Programs try a set that may not be there.
-        let made = session::group(rank, &caller.text(pset_name)?);
+        let made = session::group(rank, &caller.text(pset_name)?.to_string());
         caller.write(group, made.map_or(MPI_GROUP_NULL, |made| group::keep_of(rank, made, session.addr())))
     }
     /// The tag is not needed: communicators that the same ranks make are made in one order.

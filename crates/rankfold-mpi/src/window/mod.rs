@@ -24,6 +24,7 @@ use crate::comm::Communicator;
 use crate::error::{Out, bad, failure, require};
 use crate::memory::Caller;
 use crate::rank::Rank;
+use crate::text::Text;
 use epoch::Epochs;
 use memory::Memory;
 use part::WindowPart;
@@ -37,7 +38,7 @@ pub(crate) struct Win {
     parts: Vec<Arc<WindowPart>>,
     epochs: Epochs,
     pub handle: Cell<usize>,
-    pub name: RefCell<String>,
+    pub name: RefCell<Text>,
     attributes: RefCell<attribute::Values>,
     pub on_error: Cell<usize>,
     /// What predefined attributes point to.
@@ -57,7 +58,7 @@ impl fmt::Display for Win {
         let name = self.name.borrow();
         match name.is_empty() {
             true => write!(f, "a window of {} ranks", self.comm.size()),
-            false => f.write_str(&name),
+            false => name.fmt(f),
         }
     }
 }
