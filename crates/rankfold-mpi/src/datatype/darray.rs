@@ -58,8 +58,8 @@ impl Distribution {
         coords
     }
 
-    /// The indices of the rank in one dimension.
-    fn indices(&self, dimension: usize, coord: c_int) -> Out<Vec<i64>> {
+    /// The indices of the rank in one dimension, as runs: the first of each, and how many there are.
+    fn runs(&self, dimension: usize, coord: c_int) -> Out<Vec<(i64, i64)>> {
         let (size, places) = (self.sizes[dimension], i64::from(self.grid[dimension]));
         let (coord, argument) = (i64::from(coord), i64::from(self.arguments[dimension]));
         let is_default = argument == i64::from(MPI_DISTRIBUTE_DFLT_DARG);
@@ -89,12 +89,29 @@ impl Distribution {
             places
         };
         let coord = if places == 1 { 0 } else { coord };
-        require(size / places <= MOST as i64, MPI_ERR_NO_MEM, too_many)?;
-        let starts = (coord * block..size).step_by((block.saturating_mul(places)) as usize);
+        let step = block.saturating_mul(places);
+        require(size / step < MOST as i64, MPI_ERR_NO_MEM, too_many)?;
+        let starts = (coord.saturating_mul(block)..size).step_by(step as usize);
         Ok(starts
-            .flat_map(|start| start..size.min(start + block))
+            .map(|start| (start, block.min(size - start)))
             .collect())
     }
+}
+
+/// Blocks of elements: the place of each, and how many elements there are.
+type Parts = Vec<(isize, usize)>;
+
+/// The blocks that there are in an array of one more dimension.
+fn repeated(parts: &Parts, runs: &[(i64, i64)], stride: isize) -> Out<Parts> {
+    let steps: i64 = runs.iter().map(|(_, len)| len).sum();
+    let number = parts.len().saturating_mul(steps as usize);
+    require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;
+    let steps = runs.iter().flat_map(|(start, len)| *start..start + len);
+    let moved = |step: i64| {
+        let by = step as isize * stride;
+        parts.iter().map(move |(at, len)| (at + by, *len))
+    };
+    Ok(steps.flat_map(moved).collect())
 }
 
 pub(crate) fn create(made: Made, it: &Distribution, of: &Datatype) -> Out<MPI_Datatype> {
@@ -104,24 +121,22 @@ pub(crate) fn create(made: Made, it: &Distribution, of: &Datatype) -> Out<MPI_Da
     if it.order == MPI_ORDER_C {
         dimensions.reverse();
     }
-    // From the dimension that varies fastest on.
-    let (mut places, mut stride) = (vec![0isize], of.extent());
-    for dimension in dimensions {
+    // From the dimension that varies fastest on, in which runs are blocks.
+    let (mut parts, mut stride) = (vec![(0isize, 1usize)], of.extent());
+    for (nth, dimension) in dimensions.into_iter().enumerate() {
         let next = stride.checked_mul(it.sizes[dimension] as isize);
         let next = next.ok_or_else(beyond)?;
-        let steps = it.indices(dimension, coords[dimension])?;
-        let number = places.len().saturating_mul(steps.len());
-        require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;
-        let at = |step: &i64| *step as isize * stride;
-        places = steps
-            .iter()
-            .flat_map(|step| places.iter().map(move |place| place + at(step)))
-            .collect();
+        let runs = it.runs(dimension, coords[dimension])?;
+        parts = match nth {
+            0 => {
+                let block = |(start, len): &(i64, i64)| (*start as isize * stride, *len as usize);
+                runs.iter().map(block).collect()
+            }
+            _ => repeated(&parts, &runs, stride)?,
+        };
         stride = next;
     }
-    let all: Vec<_> = places
-        .into_iter()
-        .map(|at| Block { at, len: 1, of })
-        .collect();
+    let block = |(at, len)| Block { at, len, of };
+    let all: Vec<_> = parts.into_iter().map(block).collect();
     blocks_within(made, &all, (0, stride))
 }

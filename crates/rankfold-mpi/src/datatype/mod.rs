@@ -216,11 +216,17 @@ pub(crate) fn share(datatype: Arc<Datatype>) -> MPI_Datatype {
     std::ptr::without_provenance_mut(number)
 }
 
+/// Refuses to free a predefined datatype.
+pub(crate) fn check_derived(handle: MPI_Datatype) -> Out {
+    let predefined = (FIRST..END).contains(&handle.addr());
+    require(!predefined, MPI_ERR_TYPE, || {
+        "a predefined datatype cannot be freed".into()
+    })
+}
+
 pub(crate) fn free(handle: MPI_Datatype) -> Out {
     let number = handle.addr();
-    require(!(FIRST..END).contains(&number), MPI_ERR_TYPE, || {
-        "a predefined datatype cannot be freed".into()
-    })?;
+    check_derived(handle)?;
     let mut derived = DERIVED.write().expect("no thread panics with it");
     let freed = derived.remove(number).map(drop);
     if let Some(rank) = current() {

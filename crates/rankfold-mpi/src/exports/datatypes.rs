@@ -127,6 +127,7 @@ super::calls! {
     }
     fn MPI_Type_free(datatype: *mut MPI_Datatype) |rank, caller| {
         let of = caller.read(datatype)?;
+        datatype::check_derived(of)?;
         let attributes = rank.typed.borrow().get(&of.addr()).cloned();
         if let Some(attributes) = attributes {
             attribute::delete_all(caller, &*attributes)?;

@@ -1,11 +1,14 @@
 //! Handles as the integers of Fortran: predefined ones are their own numbers; those of others are places in a table.
 
+use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use super::profiled;
 use crate::abi::*;
 
-static WIDE: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+/// The handles that have a place, by their places and with them.
+static WIDE: Mutex<(Vec<usize>, BTreeMap<usize, usize>)> =
+    Mutex::new((Vec::new(), BTreeMap::new()));
 /// Integers from here on are places.
 const FIRST: usize = 1 << 12;
 
@@ -13,11 +16,11 @@ fn narrow(handle: usize) -> MPI_Fint {
     if handle < FIRST {
         return handle as MPI_Fint;
     }
-    let mut wide = WIDE.lock().expect("no thread panics with it");
-    let at = wide.iter().position(|it| *it == handle).unwrap_or_else(|| {
-        wide.push(handle);
-        wide.len() - 1
-    });
+    let (handles, places) = &mut *WIDE.lock().expect("no thread panics with it");
+    let at = *places.entry(handle).or_insert(handles.len());
+    if at == handles.len() {
+        handles.push(handle);
+    }
     (FIRST + at) as MPI_Fint
 }
 
@@ -26,7 +29,7 @@ fn widen(number: MPI_Fint) -> usize {
     let wide = WIDE.lock().expect("no thread panics with it");
     match number.checked_sub(FIRST) {
         // An integer that is none stays one, and the call that gets it refuses it.
-        Some(at) => wide.get(at).copied().unwrap_or(0),
+        Some(at) => wide.0.get(at).copied().unwrap_or(0),
         None => number,
     }
 }

@@ -114,6 +114,7 @@ super::calls! {
     }
     fn MPI_Comm_idup_with_info(comm: MPI_Comm, info: MPI_Info, newcomm: *mut MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
         super::infos::check(rank, info)?;
+        caller.write(newcomm, MPI_COMM_NULL)?;
         caller.write(newcomm, crate::comm::idup(rank, caller, comm)?)?;
         caller.write(request, keep(rank, Pending::done(Stat::EMPTY)))
     }

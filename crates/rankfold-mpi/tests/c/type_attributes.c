@@ -43,6 +43,11 @@ int main(int argc, char **argv) {
     MPI_Type_set_attr(MPI_INT, plain, &five);
     MPI_Type_get_attr(MPI_INT, plain, &value, &there);
     say("predefined: %d %d", there, *value);
+    type = MPI_INT;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    say("freed: %d", MPI_Type_free(&type) == MPI_SUCCESS);
+    MPI_Type_get_attr(MPI_INT, plain, &value, &there);
+    say("predefined: %d", there);
     MPI_Type_delete_attr(MPI_INT, plain);
     MPI_Type_get_attr(MPI_INT, plain, &value, &there);
     say("predefined: %d", there);
