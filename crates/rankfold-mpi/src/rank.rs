@@ -115,8 +115,7 @@ pub(crate) fn set(rank: Option<Rc<Rank>>) {
 impl Rank {
     /// The state of a rank that enters the world by `comm`. The world makes a hidden communicator together.
     pub(crate) fn new(shared: Arc<Shared>, comm: Comm) -> rankfold::Result<Rank> {
-        let empty = Rc::new(comm.group().include([])?);
-        let me = comm.rank();
+        let (me, empty) = (comm.rank(), Rc::new(comm.group().include([])?));
         let alone = Communicator::new(comm.subset(&[me])?, MPI_COMM_SELF.addr(), "MPI_COMM_SELF")?;
         let world = Communicator::new(comm, MPI_COMM_WORLD.addr(), "MPI_COMM_WORLD")?;
         Ok(Rank {
