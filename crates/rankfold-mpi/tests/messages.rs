@@ -338,3 +338,24 @@ fn a_receive_that_is_cancelled_leaves_the_message_to_another() {
     })
     .unwrap();
 }
+
+/// The crate `mpi` detaches its buffer under a lock that other ranks take before they receive.
+#[test]
+fn a_buffer_is_detached_before_its_message_is_received() {
+    let program = Program::new(2).zero_buffering();
+    try_program(program, |me, _| {
+        let (mut room, mut got) = (Vec::new(), [0i32]);
+        if me == 0 {
+            attach(&mut room);
+            ok!(MPI_Bsend(at(&[7i32]), 1, MPI_INT, 1, 0, MPI_COMM_WORLD));
+            detach();
+        }
+        ok!(MPI_Barrier(MPI_COMM_WORLD));
+        if me == 1 {
+            let (into, ignored) = (to(&mut got), MPI_STATUS_IGNORE);
+            ok!(MPI_Recv(into, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, ignored));
+            assert_eq!(got, [7]);
+        }
+    })
+    .unwrap();
+}

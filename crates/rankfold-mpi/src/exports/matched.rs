@@ -7,7 +7,7 @@ use rankfold::Request;
 use super::arguments::{flag, received, status as tell};
 use super::sizes::{counted, place};
 use crate::abi::*;
-use crate::detached::take_buffered;
+use crate::detached::{self, sweep_detached, take_buffered};
 use crate::error::{Out, failure, require};
 use crate::matched;
 use crate::memory::Caller;
@@ -83,9 +83,16 @@ pub(super) fn unsent(rank: &Rank) -> Out<Vec<Request<'static, RequestPart>>> {
     }
 }
 
-/// Detaches it once all messages have left it, writes where it is, and returns its size; 0 if it is as large as is needed.
+/// Detaches it, writes where it is, and returns its size; 0 if it is as large as is needed. In programs in C it waits until
+/// all messages have left it. In Rust ranks share statics, and the crate `mpi` detaches the buffer under a lock of the process
+/// which other ranks take before they receive: the messages, which are copies, go on without their buffer.
 pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<usize> {
-    Request::wait_all(unsent(rank)?)?;
+    let open = unsent(rank)?;
+    match rank.shared.owns_datatypes {
+        true => _ = Request::wait_all(open)?,
+        false => detached::detach(rank, open),
+    }
+    sweep_detached(rank);
     let (at, room) = rank.buffer.take().unwrap_or((std::ptr::null_mut(), 0));
     caller.write(to.cast::<*mut u8>(), at)?;
     let is_automatic = at.cast() == MPI_BUFFER_AUTOMATIC;
@@ -132,7 +139,7 @@ super::calls! {
     fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) |rank, _| {
         attach(rank, buffer, size.into())
     }
-    /// It waits until messages have left the buffer as a send of the standard mode would.
+    /// A program in C waits until messages have left the buffer, as a send of the standard mode would.
     fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) |rank, caller| {
         let room = detach(rank, caller, buffer_addr)?;
         caller.write(size, room as c_int)
