@@ -11,6 +11,8 @@ mod pictures;
 #[path = "blame/returned.rs"]
 mod returned;
 mod support;
+#[path = "blame/verdicts.rs"]
+mod verdicts;
 
 use rankfold::error::Mismatch;
 use rankfold::op::Sum;

@@ -171,3 +171,57 @@ impl Verdict {
         self
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::machine::Placement;
+    use crate::names::Transport;
+    use crate::transport::{Fabric, Settings};
+    use crate::world::outcome::Outcome;
+    use crate::world::recent::Recent;
+
+    /// Nothing is found.
+    fn findings(ranks: usize) -> Findings {
+        Findings {
+            culprit: None,
+            deadlocks: Vec::new(),
+            mismatch: None,
+            lost: Vec::new(),
+            unfinished: Vec::new(),
+            placement: Placement {
+                cpu: Vec::new(),
+                why_unpinned: None,
+                refused: Vec::new(),
+                caller: None,
+            },
+            transport: Transport::Memory,
+            counts: Vec::new(),
+            seed: None,
+            wall: Duration::ZERO,
+            grounds: Grounds {
+                strict: false,
+                unnoticed: false,
+                followed: None,
+                recent: Recent::of(&Fabric::new(ranks, Settings::default())),
+                elsewhere: Elsewhere::default(),
+            },
+        }
+    }
+
+    #[test]
+    fn the_first_rank_that_did_not_return_is_named_where_nothing_is_known_of_why() {
+        let outcomes: Vec<Outcome<(), ()>> = vec![
+            Outcome::Returned(()),
+            Outcome::Failed(()),
+            Outcome::Failed(()),
+            Outcome::Returned(()),
+        ];
+        match findings(outcomes.len()).judge(&outcomes) {
+            Err(Verdict::Blame { rank, .. }) => assert_eq!(rank, 1),
+            _ => panic!("a rank failed"),
+        }
+    }
+}

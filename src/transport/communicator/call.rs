@@ -257,6 +257,24 @@ impl Digest {
 }
 
 impl Call {
+    /// A broadcast of this length.
+    #[cfg(test)]
+    #[track_caller]
+    pub(in crate::transport) fn of_length(length: usize) -> Call {
+        Call {
+            verb: Verb::Collective(Collective::Broadcast),
+            root: None,
+            length: Some(length),
+            info: None,
+            op: OperatorKind::None,
+            algorithm: 0,
+            part: 0,
+            tolerant: false,
+            detail: Detail::None,
+            site: std::panic::Location::caller(),
+        }
+    }
+
     pub(crate) fn digest(&self) -> Digest {
         let data = (self.root, self.length, self.info.map(Info::id), self.op);
         let all = (self.verb, data, self.algorithm, self.tolerant);

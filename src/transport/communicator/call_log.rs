@@ -53,6 +53,31 @@ impl Logged {
     }
 }
 
+/// On which communicators a rank has made calls, as far as that is kept: what others are told.
+#[cfg(feature = "mpi")]
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(in crate::transport) struct LastNumbers {
+    /// The contexts of communicators, each with the number of a call: of the last ones, or of the last one long ago.
+    pub last: Vec<(u32, u32)>,
+    /// From this context on, none is missing.
+    pub complete_from: u64,
+}
+
+#[cfg(feature = "mpi")]
+impl LastNumbers {
+    /// The numbers of calls on this communicator.
+    pub(in crate::transport) fn of(&self, context: u32) -> Vec<u32> {
+        let mine = self.last.iter().filter(|(of, _)| *of == context);
+        mine.map(|(_, number)| *number).collect()
+    }
+
+    /// Whether they tell of every call on this communicator whether the rank has made it.
+    pub(in crate::transport) fn knows_all_of(&self, context: u32) -> bool {
+        let is_there = self.last.iter().any(|(of, _)| *of == context);
+        is_there || self.complete_from <= u64::from(context)
+    }
+}
+
 /// The last entries.
 struct LastCalls {
     /// A ring, once it is full.
@@ -166,6 +191,24 @@ impl CallLog {
             numbers.extend(self.past.number(context));
         }
         numbers
+    }
+
+    /// The [numbers](Self::numbers_of) of all communicators.
+    #[cfg(feature = "mpi")]
+    pub(in crate::transport) fn last_numbers(&self) -> LastNumbers {
+        let recent = self.last().into_iter();
+        let mut last: Vec<(u32, u32)> = recent.map(|(of, number, _)| (of, number)).collect();
+        let recent = last.len();
+        let (past, complete_from) = self.past.all();
+        for (context, number) in past {
+            if last[..recent].iter().all(|(of, _)| *of != context) {
+                last.push((context, number));
+            }
+        }
+        LastNumbers {
+            last,
+            complete_from,
+        }
     }
 
     /// Whether it is known of every call on this communicator whether the rank has made it.

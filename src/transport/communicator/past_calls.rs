@@ -69,6 +69,20 @@ impl PastCalls {
         found.map(|word| word as u32)
     }
 
+    /// The contexts of all communicators here, each with the number of its last call, and the context from which on no
+    /// communicator was forgotten; for a reader that has read the log.
+    #[cfg(feature = "mpi")]
+    pub(super) fn all(&self) -> (Vec<(u32, u32)>, u64) {
+        // Acquire: as in `number`.
+        fence(Ordering::Acquire);
+        let words = self.last.iter().map(|it| it.load(Ordering::Relaxed));
+        let there = words.filter(|word| *word != NONE);
+        let numbers = there.map(|word| (of(word), word as u32)).collect();
+        // Acquire: as in `knows_all`.
+        fence(Ordering::Acquire);
+        (numbers, self.forgotten.load(Ordering::Relaxed))
+    }
+
     /// Whether no call on this communicator was forgotten, for a reader that has found no [number](Self::number). Later
     /// communicators have greater contexts, so it is known again of those.
     pub(super) fn knows_all(&self, context: u32) -> bool {
@@ -108,6 +122,13 @@ mod tests {
             assert_eq!(past.number(context), Some(2 + context));
         }
         assert_eq!((past.number(3), past.knows_all(0)), (None, true));
+        #[cfg(feature = "mpi")]
+        {
+            let (mut all, complete_from) = past.all();
+            all.sort_unstable();
+            let expected = contexts().map(|context| (context, 2 + context));
+            assert_eq!((all, complete_from), (expected.collect(), 0));
+        }
     }
 
     #[test]

@@ -346,3 +346,6 @@ fn long_ago(rank: Rank, end: Option<Stamp>) -> Called {
         site: None,
     }
 }
+
+#[cfg(all(test, not(loom)))]
+mod tests;

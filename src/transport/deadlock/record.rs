@@ -77,18 +77,20 @@ impl Fabric {
         found.next().map(|(_, record)| record)
     }
 
-    /// The numbers of the last calls of a rank on the communicator with this context.
+    /// The numbers of the last calls of a rank on the communicator with this context, or that of the last one if it was long
+    /// ago.
     pub(super) fn numbers_of(&self, rank: Rank, context: u32) -> Vec<u32> {
         if !self.is_far(rank) {
             return self.endpoints[rank].log.numbers_of(context);
         }
-        let records = self.far_records(rank, context).into_iter();
-        records.map(|(number, _)| number).collect()
+        self.far_numbers(rank, context)
     }
 
-    /// Whether the [numbers](Self::numbers_of) tell of every call on this communicator whether a rank has made it. Taken for
-    /// granted of far ranks, whose last calls are all that is told.
+    /// Whether the [numbers](Self::numbers_of) tell of every call on this communicator whether a rank has made it.
     pub(super) fn knows_all_calls(&self, rank: Rank, context: u32) -> bool {
-        self.is_far(rank) || self.endpoints[rank].log.knows_all_of(context)
+        match self.is_far(rank) {
+            true => self.knows_all_far_calls(rank, context),
+            false => self.endpoints[rank].log.knows_all_of(context),
+        }
     }
 }

@@ -9,29 +9,10 @@
 
 use loom::sync::Arc;
 use loom::thread;
-use std::panic::Location;
 
 use super::explore;
-use crate::names::Collective;
-use crate::op::OperatorKind;
-use crate::transport::communicator::call::{Call, Detail, Verb};
+use crate::transport::communicator::call::Call;
 use crate::transport::communicator::call_log::{CallLog, DEPTH};
-
-/// A call, identified by its length.
-fn call(length: usize) -> Call {
-    Call {
-        verb: Verb::Collective(Collective::Broadcast),
-        root: None,
-        length: Some(length),
-        info: None,
-        op: OperatorKind::None,
-        algorithm: 0,
-        part: 0,
-        tolerant: false,
-        detail: Detail::None,
-        site: Location::caller(),
-    }
-}
 
 /// The length of the call that is found.
 fn find(log: &CallLog, context: u32, number: u32) -> Option<usize> {
@@ -42,12 +23,12 @@ fn find(log: &CallLog, context: u32, number: u32) -> Option<usize> {
 fn a_call_that_is_made_again_is_found_under_its_own_number() {
     explore(Some(3), || {
         let log = Arc::new(CallLog::new());
-        let first = log.enter(&call(10));
+        let first = log.enter(&Call::of_length(10));
         log.write(first, 2, 0);
         let writer = {
             let log = log.clone();
             thread::spawn(move || {
-                let second = log.enter(&call(20));
+                let second = log.enter(&Call::of_length(20));
                 log.write(second, 4, 0);
                 log.write(first, 2, 1);
             })
@@ -68,12 +49,12 @@ fn what_is_overwritten_is_not_found() {
     explore(Some(2), || {
         let log = Arc::new(CallLog::new());
         let enter_and_write = |log: &CallLog, number: u32| {
-            let entry = log.enter(&call(number as usize));
+            let entry = log.enter(&Call::of_length(number as usize));
             log.write(entry, 2, number);
         };
         // Entries that were never written, and as many calls as are remembered.
         for number in 0..CallLog::ENTRIES - DEPTH {
-            log.enter(&call(1000 + number));
+            log.enter(&Call::of_length(1000 + number));
         }
         let last = DEPTH as u32 - 1;
         (0..=last).for_each(|number| enter_and_write(&log, number));
@@ -99,15 +80,15 @@ fn what_is_overwritten_is_not_found() {
 fn an_entry_that_lasts_is_found_after_as_many_others() {
     explore(Some(2), || {
         let log = Arc::new(CallLog::new());
-        let kept = log.enter(&call(10));
+        let kept = log.enter(&Call::of_length(10));
         for other in 1..CallLog::LASTING {
-            log.enter(&call(other as usize));
+            log.enter(&Call::of_length(other as usize));
         }
         log.write(kept, 2, 5);
         let writer = {
             let log = log.clone();
             thread::spawn(move || {
-                let entry = log.enter(&call(90));
+                let entry = log.enter(&Call::of_length(90));
                 log.write(entry, 4, 6);
             })
         };
@@ -122,7 +103,10 @@ fn an_entry_that_lasts_is_found_after_as_many_others() {
 fn a_call_is_found_only_on_communicators_on_which_it_was_made() {
     explore(Some(3), || {
         let log = Arc::new(CallLog::new());
-        let (one, other) = (log.enter(&call(10)), log.enter(&call(20)));
+        let (one, other) = (
+            log.enter(&Call::of_length(10)),
+            log.enter(&Call::of_length(20)),
+        );
         log.write(one, 2, 0);
         let writer = {
             let log = log.clone();
@@ -145,7 +129,7 @@ fn a_call_is_found_only_on_communicators_on_which_it_was_made() {
 fn the_number_of_the_last_call_on_a_communicator_is_found_wherever_it_is() {
     explore(Some(3), || {
         let log = Arc::new(CallLog::new());
-        let entry = log.enter(&call(10));
+        let entry = log.enter(&Call::of_length(10));
         log.write(entry, 2, 7);
         (1..DEPTH as u32).for_each(|number| log.write(entry, 4, number));
         let writer = {

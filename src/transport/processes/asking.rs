@@ -16,6 +16,7 @@ use super::silence::{Say, To};
 use crate::Rank;
 use crate::error::Mismatch;
 use crate::transport::Fabric;
+use crate::transport::communicator::call_log::LastNumbers;
 use crate::transport::deadlock::record::CallRecord;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::port::Port;
@@ -110,6 +111,20 @@ impl Fabric {
     ) -> Vec<(u32, CallRecord)> {
         let records = self.asked_of(rank, |local_state| local_state.records_of(rank, context));
         records.unwrap_or_default()
+    }
+
+    /// The numbers of the last calls of a far rank, as far as its process has told.
+    pub(in crate::transport) fn far_numbers(&self, rank: Rank, context: u32) -> Vec<u32> {
+        let of = |numbers: &LastNumbers| numbers.of(context);
+        let told = self.asked_of(rank, |told| told.numbers_of(rank).map(of));
+        told.flatten().unwrap_or_default()
+    }
+
+    /// Whether these tell of every call on this communicator whether the rank has made it.
+    pub(in crate::transport) fn knows_all_far_calls(&self, rank: Rank, context: u32) -> bool {
+        let knows = |numbers: &LastNumbers| numbers.knows_all_of(context);
+        let told = self.asked_of(rank, |told| told.numbers_of(rank).is_some_and(knows));
+        told.unwrap_or(false)
     }
 
     /// What far ranks needed when their processes told.

@@ -8,6 +8,7 @@ use std::time::Instant;
 
 use crate::Rank;
 use crate::error::{SourceLine, Stuck};
+use crate::transport::communicator::call_log::LastNumbers;
 use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::deadlock::registry::{Registry, Wait};
 use crate::transport::deadlock::wait_for_graph::{Needs, Started, StartedKey};
@@ -22,6 +23,8 @@ pub(super) struct LocalState {
     pub rows: Vec<SleepingRank>,
     /// The communicators of which its ranks are members, with their last calls there.
     pub calls: Vec<Calls>,
+    /// The numbers of the calls of each of its ranks, also of those that are no longer on record.
+    pub numbers: Vec<(Rank, LastNumbers)>,
 }
 
 /// A rank that sleeps, and its call.
@@ -59,7 +62,9 @@ impl LocalState {
     pub(super) fn is_of(&self, ranks: &Range<Rank>) -> bool {
         let rows = self.rows.iter().map(|row| row.rank);
         let records = self.calls.iter().flat_map(|calls| &calls.records);
-        let mut told = rows.chain(records.map(|(_, rank, _)| *rank));
+        let numbers = self.numbers.iter().map(|(rank, _)| *rank);
+        let told = rows.chain(records.map(|(_, rank, _)| *rank));
+        let mut told = told.chain(numbers);
         told.all(|rank| ranks.contains(&rank)) && self.ended.iter().all(|rank| ranks.contains(rank))
     }
 
@@ -73,6 +78,12 @@ impl LocalState {
         let mine = records.filter(|(_, of, _)| *of == rank);
         mine.map(|(number, _, record)| (*number, record.clone()))
             .collect()
+    }
+
+    /// The numbers of a rank's calls, if they are told.
+    pub(super) fn numbers_of(&self, rank: Rank) -> Option<&LastNumbers> {
+        let mut mine = self.numbers.iter().filter(|(of, _)| *of == rank);
+        mine.next().map(|(_, numbers)| numbers)
     }
 }
 
@@ -153,7 +164,12 @@ impl Fabric {
             ended: near.clone().filter(ended).collect(),
             rows: rows.collect(),
             calls: self.last_calls(comms),
+            numbers: near.map(|rank| (rank, self.last_numbers(rank))).collect(),
         }
+    }
+
+    fn last_numbers(&self, rank: Rank) -> LastNumbers {
+        self.endpoints[rank].log.last_numbers()
     }
 
     /// The last calls of near ranks on communicators with far members.

@@ -75,6 +75,14 @@ impl Fabric {
         Vec::new()
     }
 
+    pub(in crate::transport) fn far_numbers(&self, _: Rank, _: u32) -> Vec<u32> {
+        Vec::new()
+    }
+
+    pub(in crate::transport) fn knows_all_far_calls(&self, _: Rank, _: u32) -> bool {
+        false
+    }
+
     pub(in crate::transport) fn far_needs(&self) -> Vec<(Rank, Needs)> {
         Vec::new()
     }

@@ -9,6 +9,7 @@ use super::notes::{Reader, Writer};
 use super::silence::{Count, Say};
 use crate::Rank;
 use crate::error::{Called, Deadlock, Mismatch, SourceLine, Stuck};
+use crate::transport::communicator::call_log::LastNumbers;
 use crate::transport::communicator::members::Members;
 use crate::transport::deadlock::record::{CallRecord, CommRecord};
 use crate::transport::deadlock::wait_for_graph::Needs;
@@ -118,6 +119,14 @@ impl Writer {
         self.ranks(&local_state.ended)
             .list(&local_state.rows, Writer::row)
             .list(&local_state.calls, Writer::calls)
+            .list(&local_state.numbers, Writer::numbers)
+    }
+
+    fn numbers(&mut self, (rank, numbers): &(Rank, LastNumbers)) {
+        self.number(*rank).number(numbers.complete_from as usize);
+        self.list(&numbers.last, |this, (context, number)| {
+            this.number(*context as usize).number(*number as usize);
+        });
     }
 
     pub(super) fn say(mut self, say: &Say) -> Writer {
@@ -298,7 +307,18 @@ impl Reader<'_> {
             ended: self.ranks()?,
             rows: self.list(Reader::row)?,
             calls: self.list(Reader::calls)?,
+            numbers: self.list(Reader::numbers)?,
         })
+    }
+
+    fn numbers(&mut self) -> Option<(Rank, LastNumbers)> {
+        let (rank, complete_from) = (self.rank()?, self.number()? as u64);
+        let last = self.list(|this| Some((this.short()?, this.short()?)))?;
+        let numbers = LastNumbers {
+            last,
+            complete_from,
+        };
+        Some((rank, numbers))
     }
 
     fn count(&mut self) -> Option<Count> {

@@ -11,6 +11,8 @@ use super::wire::{Envelope, Kind};
 use crate::Rank;
 use crate::error::Gone;
 use crate::mpi::Processes;
+use crate::transport::communicator::call::Call;
+use crate::transport::communicator::call_log::LastNumbers;
 use crate::transport::memory::head::Head;
 use crate::transport::{Fabric, Settings};
 
@@ -359,4 +361,38 @@ fn a_process_greets_before_all_else() {
         let opened = Session::new(processes).open(&hello());
         assert_eq!(opened.is_ok(), is_left_over, "world {world}: {opened:?}");
     }
+}
+
+/// Rank 0 has made call 7. All others have returned; what the other process tells of the calls of its ranks is `told`.
+fn odd_by_numbers(told: &LastNumbers) -> Option<Vec<Rank>> {
+    let (far, fabric) = world();
+    let log = &fabric.endpoints[0].log;
+    log.write(log.enter(&Call::of_length(1)), 0, 7);
+    let ended = vec![2, 3];
+    let seen = Say::Seen {
+        question: 1,
+        local_state: LocalState {
+            numbers: ended.iter().map(|rank| (*rank, told.clone())).collect(),
+            ended,
+            ..LocalState::default()
+        },
+    };
+    far.arrived(Some(&fabric), THERE, &say(&seen), None);
+    (1..4).for_each(|rank| fabric.record_end(rank, Gone::Returned, None, None));
+    let compared = fabric.call_too_many(&fabric.all, 7);
+    exits(&far, &fabric, THERE);
+    compared.map(|compared| compared.mismatch.odd)
+}
+
+#[test]
+fn a_far_rank_has_left_out_a_call_only_if_all_its_calls_are_known() {
+    let told = |last, complete_from| LastNumbers {
+        last,
+        complete_from,
+    };
+    assert_eq!(odd_by_numbers(&told(vec![(8, 9)], 0)), Some(vec![0]));
+    assert_eq!(odd_by_numbers(&told(vec![(0, 6)], 9)), Some(vec![0]));
+    assert_eq!(odd_by_numbers(&told(vec![(0, 7)], 0)), None, "made");
+    assert_eq!(odd_by_numbers(&told(vec![(0, 9)], 0)), None, "long ago");
+    assert_eq!(odd_by_numbers(&told(vec![], 1)), None, "perhaps forgotten");
 }

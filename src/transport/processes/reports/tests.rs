@@ -58,6 +58,14 @@ fn local_state() -> LocalState {
         ended: vec![5],
         rows: all_needs.into_iter().map(row).collect(),
         calls: vec![calls(some)],
+        numbers: vec![(5, numbers())],
+    }
+}
+
+fn numbers() -> LastNumbers {
+    LastNumbers {
+        last: vec![(6, u32::MAX), (9, 0)],
+        complete_from: 1 << 32,
     }
 }
 
