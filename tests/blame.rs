@@ -25,6 +25,12 @@ fn times() -> usize {
     (12.0 * scale()).ceil() as usize
 }
 
+/// Returns how often each program of a pair of roots runs. There are as many pairs as a square of the ranks.
+fn times_of_a_pair(ranks: usize) -> usize {
+    let pairs = ranks * (ranks - 1);
+    times().div_ceil(pairs.div_ceil(4))
+}
+
 /// One of some ranks makes another call.
 #[derive(Clone, Copy, Debug)]
 struct Odd {
@@ -107,7 +113,7 @@ impl Odd {
                 for n in [3, 20_000] {
                     let theirs = other_root(root, by, self.ranks);
                     let what = format!("{what}, {n} elements, root {theirs} instead of {root}");
-                    self.is_named(&what, |comm, odd| {
+                    self.is_named_in(&what, times_of_a_pair(self.ranks), |comm, odd| {
                         call(comm, if odd { theirs } else { root }, n)
                     });
                 }

@@ -42,7 +42,7 @@ pub use closure::{Commutative, commutative};
 pub use exact::{ExactDot, ExactSum, SumExact};
 pub(crate) use kernels::{append, copied};
 pub use local::reduce_local;
-#[cfg(test)]
+#[cfg(all(test, feature = "measure"))]
 pub(crate) use named::fold_two;
 pub(crate) use named::{fold_left, fold_right};
 pub use numbers::{

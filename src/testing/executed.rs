@@ -322,7 +322,16 @@ fn compare(call: &Call, ranks: &[Executed]) {
     );
 }
 
-/// Every collective, commuting or not, in place or not, to every root, with vectors for cells and for memory that is
+/// Every root of up to nine ranks; of more, those at the ends and in the middle.
+fn roots(collective: Collective, ranks: usize) -> Vec<Rank> {
+    match (collective.has_root(), ranks) {
+        (false, _) => vec![0],
+        (true, ..=9) => (0..ranks).collect(),
+        (true, _) => vec![0, 1, ranks / 2, ranks - 1],
+    }
+}
+
+/// Every collective, commuting or not, in place or not, to every [root](roots), with vectors for cells and for memory that is
 /// read in place; of two ranks, also such that are folded whole.
 fn calls(ranks: usize) -> Vec<Call> {
     let lengths: &[usize] = match ranks {
@@ -340,8 +349,7 @@ fn calls(ranks: usize) -> Vec<Call> {
                 _ => n,
             };
             let call = Call::new(collective, ranks, even);
-            let roots = if collective.has_root() { ranks } else { 1 };
-            for root in 0..roots {
+            for root in roots(collective, ranks) {
                 let call = call.clone().to_root(root);
                 if collective.folds() {
                     calls.push(call.clone().commuting());
@@ -366,7 +374,7 @@ fn uneven_calls(ranks: usize) -> Vec<Call> {
             |collective| Call::new(collective, ranks, blocks.length()).with_blocks(blocks.clone());
         calls.extend([call(Collective::AllGather), call(Collective::ReduceScatter)]);
         calls.push(call(Collective::ReduceScatter).commuting());
-        for root in 0..ranks {
+        for root in roots(Collective::Gather, ranks) {
             let rooted = [Collective::Gather, Collective::Scatter];
             calls.extend(rooted.map(|collective| call(collective).to_root(root)));
         }
