@@ -5,6 +5,8 @@ use std::sync::Arc;
 use super::*;
 use crate::transport::Settings;
 
+const NOBODY: [Rank; 0] = [];
+
 /// A rank makes a call of this length on the world, at the caller's line.
 #[track_caller]
 fn makes(fabric: &Fabric, rank: Rank, number: u32, length: usize) {
@@ -63,14 +65,18 @@ fn odd(ranks: usize, made: usize) -> Vec<Rank> {
 fn who_makes_a_call_is_odd_if_more_than_half_return_without_it() {
     assert_eq!(odd(5, 2), [0, 1]);
     assert_eq!(odd(3, 1), [0]);
-    assert_eq!(odd(4, 2), [], "half of them");
-    assert_eq!(odd(2, 1), []);
+    assert_eq!(odd(4, 2), NOBODY, "half of them");
+    assert_eq!(odd(2, 1), NOBODY);
 }
 
 #[test]
 fn who_returns_without_a_call_is_odd_if_it_is_alone() {
     assert_eq!(odd(3, 2), [2]);
     assert_eq!(odd(5, 4), [4]);
-    assert_eq!(odd(5, 3), [], "one may have returned because the other did");
-    assert_eq!(odd(6, 4), []);
+    assert_eq!(
+        odd(5, 3),
+        NOBODY,
+        "one may have returned because the other did"
+    );
+    assert_eq!(odd(6, 4), NOBODY);
 }
