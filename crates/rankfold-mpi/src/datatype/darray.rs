@@ -103,6 +103,10 @@ type Parts = Vec<(isize, usize)>;
 
 /// The blocks that there are in an array of one more dimension.
 fn repeated(parts: &Parts, runs: &[(i64, i64)], stride: isize) -> Out<Parts> {
+    if parts.is_empty() {
+        // However long the other dimensions are.
+        return Ok(Parts::new());
+    }
     let steps: i64 = runs.iter().map(|(_, len)| len).sum();
     let number = parts.len().saturating_mul(steps as usize);
     require(number <= MOST, MPI_ERR_NO_MEM, too_many)?;

@@ -37,6 +37,12 @@ int main(int argc, char **argv) {
     MPI_Type_size_x(type, &bytes), MPI_Type_get_extent_x(type, &lb, &extent);
     say("%d bytes of %d", (int)bytes, (int)extent);
     MPI_Type_free(&type);
+    // The second place has nothing of the first dimension, however long the other one is.
+    int few_and_many[2] = {1, 1 << 30}, kinds_of_both[2] = {B, N}, two[2] = {2, 1};
+    MPI_Type_create_darray(2, 1, 2, few_and_many, kinds_of_both, defaults, two, MPI_ORDER_FORTRAN, MPI_CHAR, &type);
+    MPI_Type_size_x(type, &bytes);
+    say("%d bytes of an empty part", (int)bytes);
+    MPI_Type_free(&type);
     MPI_Finalize();
     return 0;
 }
