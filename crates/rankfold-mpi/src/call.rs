@@ -288,10 +288,10 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         return error.class;
     }
     // It makes no call of the engine: the last call that a report can mean is the one before.
-    for (_, error) in crate::detached::sweep_freed(&rank, caller) {
-        tell(&rank, stopped(NAME, None, error));
-    }
-    let deleted = crate::attribute::delete_all(caller, &*rank.alone);
+    let freed = crate::detached::sweep_freed(&rank, caller);
+    let deleted = crate::attribute::delete_all(caller, &*rank.alone).err();
+    let errors = freed.into_iter().map(|(_, error)| error).chain(deleted);
+    let errors: Vec<_> = errors.collect();
     crate::window::close_all(&rank);
     rank.finalised.set(true);
     FINALIZED.fetch_add(1, Ordering::Relaxed);
@@ -299,11 +299,10 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         rank.phase.set(Phase::Finalized);
         note_leaks(&rank, NAME);
     }
-    let Err(error) = deleted else {
-        return MPI_SUCCESS;
-    };
-    let class = error.class;
-    tell(&rank, stopped(NAME, None, error));
+    let class = errors.first().map_or(MPI_SUCCESS, |error| error.class);
+    for error in errors {
+        tell(&rank, stopped(NAME, None, error));
+    }
     class
 }
 
