@@ -331,8 +331,8 @@ fn roots(collective: Collective, ranks: usize) -> Vec<Rank> {
     }
 }
 
-/// Every collective, commuting or not, in place or not, to every [root](roots), with vectors for cells and for memory that is
-/// read in place; of two ranks, also such that are folded whole.
+/// Every collective, commuting or not, in place or not, to every [root](roots), with vectors for cells and for memory
+/// that is read in place; of two ranks, also such that are folded whole.
 fn calls(ranks: usize) -> Vec<Call> {
     let lengths: &[usize] = match ranks {
         2 => &[0, 3, 1100, 8200],
