@@ -12,7 +12,7 @@ use crate::error::{Failure, Out, failure};
 use crate::launch::{self, singleton};
 use crate::line;
 use crate::memory::Caller;
-use crate::rank::{Phase, Rank, current};
+use crate::rank::{Given, Phase, Rank, current};
 use crate::report::Stop;
 
 /// How many ranks of this process have called `MPI_Init`, and how many `MPI_Finalize`: for threads that are no ranks.
@@ -232,10 +232,9 @@ fn here(name: &str) -> Option<Rc<Rank>> {
     rank.inspect_err(|why| eprintln!("{name}: {why}")).ok()
 }
 
-/// `MPI_Session_init`, whose own errors go to the error handler that it is given.
+/// `MPI_Session_init`.
 pub(crate) fn begin_session(
     name: &'static str,
-    on_error: MPI_Errhandler,
     caller: &Caller,
     body: impl FnOnce(&Rank) -> Out,
 ) -> c_int {
@@ -247,14 +246,7 @@ pub(crate) fn begin_session(
             rank.phase.set(Phase::Running);
             MPI_SUCCESS
         }
-        Err(error) => {
-            let blamed = Blamed {
-                handle: MPI_SESSION_NULL.addr(),
-                on_error: on_error.addr(),
-                name: None,
-            };
-            hand_over(&rank, name, blamed, caller, error)
-        }
+        Err(error) => failed(&rank, name, MPI_COMM_NULL, caller, error),
     }
 }
 
@@ -306,7 +298,7 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
     class
 }
 
-/// What becomes of an error: as the error handler of the communicator says.
+/// What becomes of an error: as the error handler of the communicator says, or the one that the call was given.
 #[cold]
 fn failed(
     rank: &Rank,
@@ -317,17 +309,8 @@ fn failed(
 ) -> c_int {
     let blamed: MPI_Comm = without_provenance_mut(rank.blamed.take());
     let on = if on == MPI_COMM_NULL { blamed } else { on };
-    hand_over(rank, call, Blamed::of(rank, on), caller, failure)
-}
-
-/// Gives an error to the error handler of an object.
-fn hand_over(
-    rank: &Rank,
-    call: &'static str,
-    blamed: Blamed,
-    caller: &Caller,
-    failure: Failure,
-) -> c_int {
+    let given = rank.given.take().map(Blamed::from);
+    let blamed = given.unwrap_or_else(|| Blamed::of(rank, on));
     let stop = stopped(call, blamed.name, failure);
     let class = stop.failure.class;
     rank.texts.borrow_mut().insert(class, stop.to_string());
@@ -405,6 +388,16 @@ impl Blamed {
             handle: comm.handle.get(),
             on_error: comm.on_error.get(),
             name: (comm.handle.get() != rank.world.handle.get()).then(|| comm.to_string()),
+        }
+    }
+}
+
+impl From<Given> for Blamed {
+    fn from(given: Given) -> Blamed {
+        Blamed {
+            handle: given.null,
+            on_error: given.on_error,
+            name: None,
         }
     }
 }

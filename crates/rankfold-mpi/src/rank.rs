@@ -44,6 +44,14 @@ pub(crate) struct Handler {
     pub handles: usize,
 }
 
+/// An error handler that is the argument of a call which makes an object, and gets the errors of that call too.
+#[derive(Clone, Copy)]
+pub(crate) struct Given {
+    pub on_error: usize,
+    /// The null handle of such an object.
+    pub null: usize,
+}
+
 /// The state of one rank.
 pub(crate) struct Rank {
     pub shared: Arc<Shared>,
@@ -81,6 +89,8 @@ pub(crate) struct Rank {
     pub buffer: Cell<Option<(*mut u8, usize)>>,
     /// What failed in the call in progress, such as the communicator of a request, by its handle; 0 if nothing did.
     pub blamed: Cell<usize>,
+    /// The error handler that the call in progress was given for its own errors, if it failed.
+    pub given: Cell<Option<Given>>,
     /// Messages in that buffer, with their lengths.
     pub buffered: RefCell<Vec<(Request<'static, crate::request::RequestPart>, usize)>>,
     /// Sends that go on without a request, since it was freed, or without their buffer.
@@ -145,6 +155,7 @@ impl Rank {
             infos: RefCell::new(Table::new(Kind::Info)),
             buffer: Cell::new(None),
             blamed: Cell::new(0),
+            given: Cell::new(None),
             buffered: RefCell::default(),
             detached: RefCell::default(),
             freed: RefCell::default(),
@@ -270,6 +281,14 @@ impl Rank {
     pub(crate) fn blame<T>(&self, on: usize, result: Out<T>) -> Out<T> {
         if result.is_err() && self.blamed.get() == 0 {
             self.blamed.set(on);
+        }
+        result
+    }
+
+    /// Has a failure in a call go to an error handler that the call was given.
+    pub(crate) fn give<T>(&self, to: Given, result: Out<T>) -> Out<T> {
+        if result.is_err() {
+            self.given.set(Some(to));
         }
         result
     }

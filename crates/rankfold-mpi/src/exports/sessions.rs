@@ -13,7 +13,7 @@ use crate::comm;
 use crate::error::{Out, bad, count, failure, require};
 use crate::group;
 use crate::memory::Caller;
-use crate::rank::Rank;
+use crate::rank::{Given, Rank};
 use crate::session::{self, SETS, Session};
 
 /// The function that no macro defines.
@@ -28,16 +28,41 @@ pub unsafe extern "C" fn MPI_Session_init(
 ) -> c_int {
     // SAFETY: who calls this function promises what the head of `exports` says.
     let caller = unsafe { Caller::new() };
-    begin_session("MPI_Session_init", errhandler, &caller, |rank| {
-        check_info(rank, info)?;
-        check_handler(rank, errhandler)?;
-        let on_error = Cell::new(errhandler.addr());
-        let made = rank
-            .sessions
-            .borrow_mut()
-            .add(Rc::new(Session { on_error }));
-        caller.write(session, handle(made))
+    begin_session("MPI_Session_init", &caller, |rank| {
+        let null = MPI_SESSION_NULL.addr();
+        by_argument(rank, errhandler, null, |on_error| {
+            check_info(rank, info)?;
+            let made = rank
+                .sessions
+                .borrow_mut()
+                .add(Rc::new(Session { on_error }));
+            caller.write(session, handle(made))
+        })
     })
+}
+
+/// Makes an object with an error handler, which gets the errors of that, too, if it is one.
+fn by_argument(
+    rank: &Rank,
+    errhandler: MPI_Errhandler,
+    null: usize,
+    make: impl FnOnce(Cell<usize>) -> Out,
+) -> Out {
+    check_handler(rank, errhandler)?;
+    let on_error = errhandler.addr();
+    rank.give(Given { on_error, null }, make(Cell::new(on_error)))
+}
+
+/// Makes the communicator of a group.
+fn from_group(rank: &Rank, group: MPI_Group) -> Out<Option<MPI_Comm>> {
+    let of = rank.group(group)?;
+    if of.size() == 0 {
+        return Ok(None);
+    }
+    require(of.rank_of(rank.me()).is_some(), MPI_ERR_GROUP, || {
+        "this rank is not in the group".into()
+    })?;
+    comm::create_group(rank, MPI_COMM_WORLD, group).map(Some)
 }
 
 /// Keeps an info with one pair.
@@ -93,21 +118,18 @@ super::calls! {
         let made = session::group(rank, &caller.text(pset_name)?.to_string());
         caller.write(group, made.map_or(MPI_GROUP_NULL, |made| group::keep_of(rank, made, session.addr())))
     }
-    /// The tag is not needed: communicators that the same ranks make are made in one order.
+    /// The tag is not needed: communicators that the same ranks make are made in one order. Errors go to the error handler that
+    /// it is given; if that is none, to that of the group's session.
     fn MPI_Comm_create_from_group(group: MPI_Group, stringtag: *const c_char, info: MPI_Info, errhandler: MPI_Errhandler, newcomm: *mut MPI_Comm) on group |rank, caller| {
-        check_info(rank, info)?;
-        check_handler(rank, errhandler)?;
-        caller.text(stringtag)?;
-        let of = rank.group(group)?;
-        if of.size() == 0 {
-            return caller.write(newcomm, MPI_COMM_NULL);
-        }
-        require(of.rank_of(rank.me()).is_some(), MPI_ERR_GROUP, || {
-            "this rank is not in the group".into()
-        })?;
-        let made = comm::create_group(rank, MPI_COMM_WORLD, group)?;
-        rank.comm(made)?.on_error.set(errhandler.addr());
-        caller.write(newcomm, made)
+        by_argument(rank, errhandler, MPI_COMM_NULL.addr(), |on_error| {
+            check_info(rank, info)?;
+            caller.text(stringtag)?;
+            let made = from_group(rank, group)?;
+            if let Some(made) = made {
+                rank.comm(made)?.on_error.swap(&on_error);
+            }
+            caller.write(newcomm, made.unwrap_or(MPI_COMM_NULL))
+        })
     }
     fn MPI_Session_create_errhandler(function: Option<MPI_Session_errhandler_function>, errhandler: *mut MPI_Errhandler) |rank, caller| {
         let function = super::arguments::function(function)?;
