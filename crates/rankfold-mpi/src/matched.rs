@@ -18,7 +18,13 @@ pub(crate) struct Reserved {
     sent: Signature,
     stat: Stat,
     /// The handle of its communicator, whose error handler gets the errors of its receive.
-    on: usize,
+    pub on: usize,
+}
+
+/// The handle of the communicator of a message; 0 if it is none.
+pub(crate) fn on(rank: &Rank, message: MPI_Message) -> usize {
+    let messages = rank.messages.borrow();
+    messages.get(message.addr()).map_or(0, |it| it.on)
 }
 
 /// Takes a message; `None` if there is none and the call does not wait.

@@ -187,7 +187,7 @@ impl Entry {
     }
 
     /// The handle of its communicator; 0 if it has none.
-    fn on(&self) -> usize {
+    pub(crate) fn on(&self) -> usize {
         match self {
             Entry::Once(pending) => pending.as_ref().map_or(0, |it| it.on),
             Entry::Persistent { on, .. } => *on,
@@ -438,21 +438,29 @@ pub(crate) fn cancel(rank: &Rank, request: MPI_Request) -> Out {
     if request == MPI_REQUEST_NULL {
         return Err(failure(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"));
     }
+    let on = with(rank, request, |entry| entry.on())?;
+    rank.blame(on, cancel_on(rank, request, on))
+}
+
+fn cancel_on(rank: &Rank, request: MPI_Request, on: usize) -> Out {
     refuse_collective(rank, request, "cancelled")?;
     let mut pending = take(rank, request)?;
+    let mut failed = Ok(());
     // A send without a part has been delivered. What is over stays as it is: a synchronous send may have learned of it.
     let single = pending.open.len() == 1 && pending.over.len() == 1;
     if single && !pending.open[0].is_done() {
         let part = pending.open.remove(0);
-        let cancelled = part.cancel()?;
-        let stat = if cancelled {
-            Stat::CANCELLED
-        } else {
-            Stat::EMPTY
+        let stat = match part.cancel() {
+            Ok(true) => Ok(Stat::CANCELLED),
+            Ok(false) => Ok(Stat::EMPTY),
+            Err(error) => Err(Failure::from(error)),
         };
-        pending = Pending::done(stat);
+        failed = stat.clone().map(drop);
+        pending = Pending::ended(stat);
+        pending.on = on;
     }
-    with(rank, request, |entry| entry.put_back(pending))
+    with(rank, request, |entry| entry.put_back(pending))?;
+    failed
 }
 
 /// Frees a request; an operation in progress goes on.

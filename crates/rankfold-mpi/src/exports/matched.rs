@@ -39,8 +39,8 @@ pub(super) fn receive(
     (buf, count, datatype): (*mut c_void, impl Into<i64>, MPI_Datatype),
     message: *mut MPI_Message,
 ) -> Out<Stat> {
-    let into = place(buf, count, datatype)?;
     let handle = caller.read(message)?;
+    let into = rank.blame(matched::on(rank, handle), place(buf, count, datatype))?;
     let stat = matched::matched_recv(rank, caller, &into.buffer(), handle);
     caller.write(message, MPI_MESSAGE_NULL)?;
     stat
