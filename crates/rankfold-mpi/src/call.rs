@@ -383,6 +383,18 @@ impl Blamed {
                 name: None,
             };
         }
+        Blamed::of_comm(rank, on)
+    }
+
+    /// The communicator of a handle, which may have been freed before an operation on it failed.
+    fn of_comm(rank: &Rank, on: MPI_Comm) -> Blamed {
+        if let Some(gone) = rank.gone.borrow().get(&on.addr()) {
+            return Blamed {
+                handle: on.addr(),
+                on_error: gone.on_error,
+                name: Some(gone.name.clone()),
+            };
+        }
         let comm = rank.comm(on).unwrap_or_else(|_| rank.world.clone());
         Blamed {
             handle: comm.handle.get(),

@@ -97,6 +97,24 @@ impl Communicator {
     }
 }
 
+/// What is left of a communicator that was freed before all operations on it were over: what becomes of their errors.
+pub(crate) struct Gone {
+    pub on_error: usize,
+    pub name: String,
+}
+
+/// Keeps that of a communicator which is freed, as long as there is an operation on it.
+fn note_gone(rank: &Rank, comm: &Communicator) {
+    let used = rank.in_use();
+    let mut gone = rank.gone.borrow_mut();
+    gone.retain(|on, _| used.contains(on));
+    let on = comm.handle.get();
+    if used.contains(&on) {
+        let (on_error, name) = (comm.on_error.get(), comm.to_string());
+        gone.insert(on, Gone { on_error, name });
+    }
+}
+
 /// Keeps a communicator that was made from another one.
 pub(crate) fn keep(
     rank: &Rank,
@@ -242,6 +260,7 @@ pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out {
         || format!("{comm} cannot be freed"),
     )?;
     attribute::delete_all(caller, &*comm)?;
+    note_gone(rank, &comm);
     let freed = rank.comms.borrow_mut().remove(of.addr());
     let freed = freed.map_err(|why| bad(MPI_ERR_COMM, "communicator", of.addr(), why))?;
     drop(freed);

@@ -12,7 +12,7 @@ use rankfold::{Comm, Group, Request};
 use crate::abi::*;
 use crate::asking::Asking;
 use crate::attribute::TypeAttributes;
-use crate::comm::Communicator;
+use crate::comm::{Communicator, Gone};
 use crate::error::{Out, bad, failure};
 use crate::group::Kept;
 use crate::handle::{Kind, Table};
@@ -70,6 +70,8 @@ pub(crate) struct Rank {
     pub world: Rc<Communicator>,
     pub alone: Rc<Communicator>,
     pub comms: RefCell<Table<Rc<Communicator>>>,
+    /// Communicators that were freed with operations on them, by their handles.
+    pub gone: RefCell<BTreeMap<usize, Gone>>,
     pub groups: RefCell<Table<Kept>>,
     pub empty: Rc<Group>,
     /// The handles of datatypes that it made and has not freed.
@@ -141,6 +143,7 @@ impl Rank {
             world: Rc::new(world),
             alone: Rc::new(alone),
             comms: RefCell::new(Table::new(Kind::Comm)),
+            gone: RefCell::default(),
             groups: RefCell::new(Table::new(Kind::Group)),
             empty,
             datatypes: RefCell::default(),
@@ -272,9 +275,20 @@ impl Rank {
         let sessions = self.sessions.borrow();
         used |= sessions.iter().any(|it| it.on_error.get() == number);
         used |= self.files_on_error.get() == number;
+        let gone = self.gone.borrow();
+        used |= gone.values().any(|it| it.on_error == number);
         if !used {
             self.handlers.borrow_mut().remove(number).ok();
         }
+    }
+
+    /// The handles of the communicators of all operations that are not over or may be started.
+    pub(crate) fn in_use(&self) -> BTreeSet<usize> {
+        let (requests, messages) = (self.requests.borrow(), self.messages.borrow());
+        let (freed, requests) = (self.freed.borrow(), requests.iter().map(Entry::on));
+        let others = freed.iter().map(|it| it.on);
+        let messages = messages.iter().map(|it| it.on);
+        requests.chain(others).chain(messages).collect()
     }
 
     /// Notes the communicator of the first failure in a call, by its handle: its error handler gets it.
