@@ -103,8 +103,11 @@ impl WindowPart {
 
     pub(super) fn detach(&self, at: usize) -> Out {
         let mut state = self.lock();
-        let found = state.attached.iter().position(|(start, _)| *start == at);
-        let found =
+        let all = state.attached.iter().enumerate();
+        let begins = all.filter(|(_, (start, _))| *start == at);
+        // Memory of no bytes may begin there, too, which no other rank can reach.
+        let found = begins.max_by_key(|(_, (_, len))| *len);
+        let (found, _) =
             found.ok_or_else(|| failure(MPI_ERR_RMA_ATTACH, "no attached memory begins there"))?;
         state.attached.swap_remove(found);
         Ok(())
@@ -219,4 +222,22 @@ fn span(count: usize, of: &Datatype) -> (i128, i128) {
     }
     let last = of.extent() as i128 * (count as i128 - 1);
     (first as i128 + last.min(0), end as i128 + last.max(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_bytes_is_detached_before_what_has_none_at_the_same_address() {
+        for lens in [[0, 8], [8, 0]] {
+            let part = WindowPart::dynamic();
+            lens.map(|len| part.attach(64, len).unwrap());
+            assert!(part.lock().holds(64, 72));
+            part.detach(64).unwrap();
+            assert!(!part.lock().holds(64, 72), "{lens:?}");
+            part.detach(64).unwrap();
+            assert!(part.detach(64).is_err());
+        }
+    }
 }
