@@ -2,20 +2,35 @@
 
 use rankfold::Request;
 
-use crate::error::{Failure, failure};
+use crate::error::{Failure, Out, failure};
 use crate::memory::Caller;
 use crate::rank::Rank;
-use crate::request::RequestPart;
+use crate::request::{Pending, RequestPart};
+
+/// A send that goes on without a request.
+pub(crate) struct Sending {
+    pub request: Request<'static, RequestPart>,
+    /// The handle of its communicator.
+    pub on: usize,
+    /// The bytes of the attached buffer that it takes.
+    pub bytes: usize,
+}
+
+impl Sending {
+    fn is_open(&mut self) -> bool {
+        matches!(self.request.test(), Ok(None))
+    }
+}
 
 /// Completes what goes on without a request, as far as it can without waiting.
 pub(crate) fn sweep_detached(rank: &Rank) {
     let mut detached = rank.detached.take();
-    detached.retain_mut(|request| matches!(request.test(), Ok(None)));
+    detached.retain_mut(Sending::is_open);
     rank.detached.replace(detached);
 }
 
-/// Lets operations go on without a request. Before there would be no room for them, those that are over are forgotten.
-pub(crate) fn detach(rank: &Rank, open: Vec<Request<'static, RequestPart>>) {
+/// Lets sends go on without a request. Before there would be no room for them, those that are over are forgotten.
+pub(crate) fn detach(rank: &Rank, open: Vec<Sending>) {
     let is_full = |all: &Vec<_>| all.len() + open.len() > all.capacity();
     if is_full(&rank.detached.borrow()) {
         sweep_detached(rank);
@@ -26,19 +41,37 @@ pub(crate) fn detach(rank: &Rank, open: Vec<Request<'static, RequestPart>>) {
     rank.detached.borrow_mut().extend(open);
 }
 
+/// Lets the open parts of a send go on, whose request was freed.
+pub(crate) fn detach_parts(rank: &Rank, pending: Pending) {
+    let on = pending.on;
+    let parts = pending.open.into_iter();
+    let sending = |request| Sending {
+        request,
+        on,
+        bytes: 0,
+    };
+    detach(rank, parts.map(sending).collect());
+}
+
 /// Forgets the buffered messages that have left their buffer; returns how much of it the others take.
 pub(crate) fn sweep_buffered(rank: &Rank) -> usize {
     let mut buffered = rank.buffered.take();
-    buffered.retain_mut(|(request, _)| matches!(request.test(), Ok(None)));
-    let used = buffered.iter().map(|(_, bytes)| bytes).sum();
+    buffered.retain_mut(Sending::is_open);
+    let used = buffered.iter().map(|it| it.bytes).sum();
     rank.buffered.borrow_mut().extend(buffered);
     used
 }
 
-/// Takes the buffered messages that have not left, which are copies: their buffer is the program's again.
-pub(crate) fn take_buffered(rank: &Rank) -> Vec<Request<'static, RequestPart>> {
-    let buffered = rank.buffered.take();
-    buffered.into_iter().map(|(request, _)| request).collect()
+/// Waits until messages have left; returns those that still go on where one fails, and its error.
+pub(crate) fn wait_for(rank: &Rank, sends: Vec<Sending>) -> (Vec<Sending>, Out) {
+    let mut sends = sends.into_iter();
+    while let Some(Sending { request, on, .. }) = sends.next() {
+        if let Err(error) = request.wait() {
+            let failed = rank.blame(on, Err(error.into()));
+            return (sends.collect(), failed);
+        }
+    }
+    (Vec::new(), Ok(()))
 }
 
 /// Fills the buffers of receives, and of other operations, that were freed and are over. Returns the errors of those that

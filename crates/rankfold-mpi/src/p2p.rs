@@ -12,6 +12,7 @@ use crate::comm::Communicator;
 use crate::datatype::pack::Buffer;
 use crate::datatype::signature::Signature;
 use crate::datatype::{Datatype, Type};
+use crate::detached::Sending;
 use crate::error::{Failure, Out, failure, require};
 use crate::memory::{Byte, Caller};
 use crate::rank::Rank;
@@ -188,14 +189,14 @@ pub(crate) fn send(
     let To(Some(peer), tag) = to else {
         return Ok(());
     };
-    let comm = signed(comm, data.of);
+    let (on, comm) = (comm.handle.get(), signed(comm, data.of));
     let buffered = mode == Mode::Buffered;
     match data.lent(caller).filter(|_| !buffered) {
         Some(elements) if mode == Mode::Synchronous => return Ok(comm.ssend(peer, tag, elements?)?),
         Some(elements) => return Ok(comm.send(peer, tag, elements?)?),
         None => {}
     }
-    send_packed(rank, caller, mode, data, (peer, tag), &comm)
+    send_packed(rank, caller, mode, data, (peer, tag), (&comm, on))
 }
 
 #[inline(never)]
@@ -205,7 +206,7 @@ fn send_packed(
     mode: Mode,
     data: &Buffer<'_>,
     (peer, tag): (usize, u32),
-    comm: &Comm,
+    (comm, on): (&Comm, usize),
 ) -> Out {
     rank.with_scratch(|message| {
         message.clear();
@@ -213,18 +214,25 @@ fn send_packed(
         match mode {
             Mode::Standard | Mode::Ready => comm.send(peer, tag, message)?,
             Mode::Synchronous => comm.ssend(peer, tag, message)?,
-            Mode::Buffered => send_buffered(rank, message.clone(), (peer, tag), comm)?,
+            Mode::Buffered => send_buffered(rank, message.clone(), (peer, tag), (comm, on))?,
         }
         Ok(())
     })
 }
 
 /// Sends a message from the buffer of `MPI_Buffer_attach`, where it has its place until it has left.
-fn send_buffered(rank: &Rank, message: Vec<Byte>, (peer, tag): (usize, u32), comm: &Comm) -> Out {
-    let needed = message.len() + MPI_BSEND_OVERHEAD as usize;
-    check_room(rank, needed)?;
-    let sent = comm.isend(peer, tag, message)?.map(|_| RequestPart::Sent);
-    rank.buffered.borrow_mut().push((sent, needed));
+fn send_buffered(
+    rank: &Rank,
+    message: Vec<Byte>,
+    (peer, tag): (usize, u32),
+    (comm, on): (&Comm, usize),
+) -> Out {
+    let bytes = message.len() + MPI_BSEND_OVERHEAD as usize;
+    check_room(rank, bytes)?;
+    let request = comm.isend(peer, tag, message)?.map(|_| RequestPart::Sent);
+    rank.buffered
+        .borrow_mut()
+        .push(Sending { request, on, bytes });
     crate::detached::sweep_buffered(rank);
     Ok(())
 }
@@ -264,7 +272,7 @@ pub(crate) fn isend(
     let request = match mode {
         Mode::Synchronous => marked.issend(peer, tag, message)?,
         Mode::Buffered => {
-            send_buffered(rank, message, (peer, tag), &marked)?;
+            send_buffered(rank, message, (peer, tag), (&marked, comm.handle.get()))?;
             return Ok(Pending::done(Stat::EMPTY).sending());
         }
         Mode::Standard | Mode::Ready => marked.isend(peer, tag, message)?,

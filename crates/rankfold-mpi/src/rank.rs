@@ -7,12 +7,13 @@ use std::ffi::c_int;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use rankfold::{Comm, Group, Request};
+use rankfold::{Comm, Group};
 
 use crate::abi::*;
 use crate::asking::Asking;
 use crate::attribute::TypeAttributes;
 use crate::comm::{Communicator, Gone};
+use crate::detached::Sending;
 use crate::error::{Out, bad, failure};
 use crate::group::Kept;
 use crate::handle::{Kind, Table};
@@ -93,10 +94,10 @@ pub(crate) struct Rank {
     pub blamed: Cell<usize>,
     /// The error handler that the call in progress was given for its own errors, if it failed.
     pub given: Cell<Option<Given>>,
-    /// Messages in that buffer, with their lengths.
-    pub buffered: RefCell<Vec<(Request<'static, crate::request::RequestPart>, usize)>>,
+    /// Messages in that buffer.
+    pub buffered: RefCell<Vec<Sending>>,
     /// Sends that go on without a request, since it was freed, or without their buffer.
-    pub detached: RefCell<Vec<Request<'static, crate::request::RequestPart>>>,
+    pub detached: RefCell<Vec<Sending>>,
     /// Receives and collectives that were freed before they were over.
     pub freed: RefCell<Vec<Pending>>,
     pub scratch: Cell<Vec<Byte>>,
@@ -286,9 +287,10 @@ impl Rank {
     pub(crate) fn in_use(&self) -> BTreeSet<usize> {
         let (requests, messages) = (self.requests.borrow(), self.messages.borrow());
         let (freed, requests) = (self.freed.borrow(), requests.iter().map(Entry::on));
-        let others = freed.iter().map(|it| it.on);
-        let messages = messages.iter().map(|it| it.on);
-        requests.chain(others).chain(messages).collect()
+        let (buffered, freed) = (self.buffered.borrow(), freed.iter().map(|it| it.on));
+        let (sends, messages) = (buffered.iter().map(|it| it.on), messages.iter());
+        let found = messages.map(|it| it.on).chain(sends);
+        requests.chain(freed).chain(found).collect()
     }
 
     /// Notes the communicator of the first failure in a call, by its handle: its error handler gets it.

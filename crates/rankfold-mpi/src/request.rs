@@ -475,7 +475,7 @@ pub(crate) fn free(rank: &Rank, request: MPI_Request) -> Out {
         .map_err(|why| bad(MPI_ERR_REQUEST, "request", request.addr(), *why))?;
     if let Some(pending) = entry.take() {
         match pending.is_send {
-            true => crate::detached::detach(rank, pending.open),
+            true => crate::detached::detach_parts(rank, pending),
             false => rank.freed.borrow_mut().push(pending),
         }
     }

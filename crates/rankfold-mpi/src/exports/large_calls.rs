@@ -72,8 +72,9 @@ super::calls! {
         attach(rank, buffer, size)
     }
     fn MPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut MPI_Count) |rank, caller| {
-        let room = detach(rank, caller, buffer_addr)?;
-        caller.write(size, room as MPI_Count)
+        let (room, waited) = detach(rank, caller, buffer_addr)?;
+        caller.write(size, room as MPI_Count)?;
+        waited
     }
     fn MPI_Op_create_c(user_fn: Option<MPI_User_function_c>, commute: c_int, op: *mut MPI_Op) |rank, caller| {
         let made = op::create(rank, Function::Large(function(user_fn)?), commute != 0);

@@ -2,18 +2,16 @@
 
 use std::ffi::{c_int, c_void};
 
-use rankfold::Request;
-
 use super::arguments::{flag, received, status as tell};
 use super::sizes::{counted, place};
 use crate::abi::*;
-use crate::detached::{self, sweep_detached, take_buffered};
+use crate::detached::{self, Sending};
 use crate::error::{Out, failure, require};
 use crate::matched;
 use crate::memory::Caller;
 use crate::p2p::{self, From};
 use crate::rank::Rank;
-use crate::request::{Pending, RequestPart, keep};
+use crate::request::{Pending, keep};
 use crate::stat::Stat;
 
 /// Tells whether there is a message, and of which.
@@ -75,28 +73,29 @@ pub(super) fn attach(rank: &Rank, buffer: *mut c_void, size: MPI_Count) -> Out {
     Ok(())
 }
 
-/// The messages that have not left the attached buffer, which must be there.
-pub(super) fn unsent(rank: &Rank) -> Out<Vec<Request<'static, RequestPart>>> {
+/// Takes the messages that have not left the attached buffer, which must be there.
+pub(super) fn unsent(rank: &Rank) -> Out<Vec<Sending>> {
     match rank.buffer.get() {
-        Some(_) => Ok(take_buffered(rank)),
+        Some(_) => Ok(rank.buffered.take()),
         None => Err(failure(MPI_ERR_BUFFER, "no buffer is attached")),
     }
 }
 
-/// Detaches it, writes where it is, and returns its size; 0 if it is as large as is needed. In programs in C it waits until
-/// all messages have left it. In Rust ranks share statics, and the crate `mpi` detaches the buffer under a lock of the process
-/// which other ranks take before they receive: the messages, which are copies, go on without their buffer.
-pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<usize> {
-    let open = unsent(rank)?;
-    match rank.shared.owns_datatypes {
-        true => _ = Request::wait_all(open)?,
-        false => detached::detach(rank, open),
-    }
-    sweep_detached(rank);
+/// Detaches it, writes where it is, and returns its size, 0 if it is as large as is needed, and whether all messages have left
+/// it, for which it waits in programs in C. In Rust ranks share statics, and the crate `mpi` detaches the buffer under a lock
+/// of the process which other ranks take before they receive: the messages, which are copies, go on without their buffer.
+pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<(usize, Out)> {
+    let sends = unsent(rank)?;
     let (at, room) = rank.buffer.take().unwrap_or((std::ptr::null_mut(), 0));
+    let (open, waited) = match rank.shared.owns_datatypes {
+        true => detached::wait_for(rank, sends),
+        false => (sends, Ok(())),
+    };
+    detached::detach(rank, open);
+    detached::sweep_detached(rank);
     caller.write(to.cast::<*mut u8>(), at)?;
     let is_automatic = at.cast() == MPI_BUFFER_AUTOMATIC;
-    Ok(if is_automatic { 0 } else { room })
+    Ok((if is_automatic { 0 } else { room }, waited))
 }
 
 super::calls! {
@@ -141,7 +140,8 @@ super::calls! {
     }
     /// A program in C waits until messages have left the buffer, as a send of the standard mode would.
     fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) |rank, caller| {
-        let room = detach(rank, caller, buffer_addr)?;
-        caller.write(size, room as c_int)
+        let (room, waited) = detach(rank, caller, buffer_addr)?;
+        caller.write(size, room as c_int)?;
+        waited
     }
 }

@@ -74,7 +74,7 @@ super::calls! {
         caller.write(pair_type, found.map_or(MPI_DATATYPE_NULL, |(.., pair)| *pair))
     }
     fn MPI_Buffer_iflush(request: *mut MPI_Request) |rank, caller| {
-        let open = super::matched::unsent(rank)?;
+        let open = super::matched::unsent(rank)?.into_iter().map(|it| it.request).collect();
         let finish = |_: &crate::rank::Rank, _: &crate::memory::Caller, _: Vec<RequestPart>| Ok(Stat::EMPTY);
         caller.write(request, keep(rank, Pending::new(open, Box::new(finish))))
     }
