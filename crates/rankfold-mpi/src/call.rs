@@ -130,9 +130,16 @@ fn complete_freed(rank: &Rank, name: &'static str, caller: &Caller) {
         let on = without_provenance_mut(on);
         let blamed = Blamed::of(rank, on);
         match without_provenance_mut(blamed.on_error) {
-            MPI_ERRORS_RETURN => tell(rank, stopped(name, blamed.name, error)),
+            MPI_ERRORS_RETURN => tell_of_freed(rank, stopped(name, blamed.name, error)),
             _ => _ = failed(rank, name, on, caller, error),
         }
+    }
+}
+
+/// Tells of an error of an operation whose request was freed, unless many were told before.
+fn tell_of_freed(rank: &Rank, error: Stop) {
+    if rank.tells_of_freed() {
+        tell(rank, error);
     }
 }
 
@@ -282,8 +289,7 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
     // It makes no call of the engine: the last call that a report can mean is the one before.
     let freed = crate::detached::sweep_freed(&rank, caller);
     let deleted = crate::attribute::delete_all(caller, &*rank.alone).err();
-    let errors = freed.into_iter().map(|(_, error)| error).chain(deleted);
-    let errors: Vec<_> = errors.collect();
+    let freed: Vec<_> = freed.into_iter().map(|(_, error)| error).collect();
     crate::window::close_all(&rank);
     rank.finalised.set(true);
     FINALIZED.fetch_add(1, Ordering::Relaxed);
@@ -291,8 +297,12 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         rank.phase.set(Phase::Finalized);
         note_leaks(&rank, NAME);
     }
-    let class = errors.first().map_or(MPI_SUCCESS, |error| error.class);
-    for error in errors {
+    let first = freed.first().or(deleted.as_ref());
+    let class = first.map_or(MPI_SUCCESS, |error| error.class);
+    for error in freed {
+        tell_of_freed(&rank, stopped(NAME, None, error));
+    }
+    if let Some(error) = deleted {
         tell(&rank, stopped(NAME, None, error));
     }
     class

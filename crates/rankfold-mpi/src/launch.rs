@@ -416,6 +416,7 @@ fn said(payload: &(dyn Any + Send)) -> String {
 /// Ends the rank for all others.
 fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
     crate::window::close_all(rank);
+    rank.tell_rest();
     rank.shared.doings.of(rank.me()).leaves();
     rank.shared.entered()[rank.me()] = rank.entered.take();
     let call = rank.call.get();

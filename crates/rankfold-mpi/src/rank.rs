@@ -53,6 +53,9 @@ pub(crate) struct Given {
     pub null: usize,
 }
 
+/// As many errors of operations whose requests were freed are told of a rank.
+const TOLD: usize = 8;
+
 /// The state of one rank.
 pub(crate) struct Rank {
     pub shared: Arc<Shared>,
@@ -100,6 +103,8 @@ pub(crate) struct Rank {
     pub detached: RefCell<Vec<Sending>>,
     /// Receives and collectives that were freed before they were over.
     pub freed: RefCell<Vec<Pending>>,
+    /// How many of these have failed with no call that returned it.
+    pub freed_failed: Cell<usize>,
     pub scratch: Cell<Vec<Byte>>,
     /// The text of the last error of each class.
     pub texts: RefCell<BTreeMap<c_int, String>>,
@@ -163,6 +168,7 @@ impl Rank {
             buffered: RefCell::default(),
             detached: RefCell::default(),
             freed: RefCell::default(),
+            freed_failed: Cell::new(0),
             scratch: Cell::default(),
             texts: RefCell::default(),
             added: RefCell::default(),
@@ -307,6 +313,23 @@ impl Rank {
             self.given.set(Some(to));
         }
         result
+    }
+
+    /// Notes an error of an operation whose request was freed, which no call returns; and whether it is to be told.
+    pub(crate) fn tells_of_freed(&self) -> bool {
+        let before = self.freed_failed.get();
+        self.freed_failed.set(before + 1);
+        before < TOLD
+    }
+
+    /// Tells how many such errors there were beside those that were told, when the rank ends.
+    pub(crate) fn tell_rest(&self) {
+        let (me, all) = (self.me(), self.freed_failed.take());
+        if let rest @ 1.. = all.saturating_sub(TOLD) {
+            self.shared.remark(format!(
+                "rank {me}: {rest} further operations failed whose requests were freed"
+            ));
+        }
     }
 
     /// Whether there are receives and collectives that were freed before they were over.

@@ -335,3 +335,32 @@ fn errors_that_a_program_may_not_see_are_told_at_the_end() {
     let freed = "MPI_ERR_TRUNCATE: in an operation whose request was freed: ";
     assert_eq!((lines(freed), told.lines().count()), (2, 3), "{told}");
 }
+
+#[test]
+fn of_many_operations_that_fail_after_their_requests_were_freed_a_few_are_told() {
+    let source = r#"
+        #include <mpi.h>
+        int main(int argc, char **argv) {
+            int one, two[2] = {1, 2};
+            MPI_Request request;
+            MPI_Init(&argc, &argv);
+            MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+            for (int i = 0; i < 100; i++) {
+                MPI_Irecv(&one, 1, MPI_INT, 0, 0, MPI_COMM_WORLD, &request);
+                MPI_Request_free(&request);
+                MPI_Send(two, 2, MPI_INT, 0, 0, MPI_COMM_WORLD);
+            }
+            MPI_Finalize();
+            return 0;
+        }
+    "#;
+    let Some(program) = made_of("many-freed", "cc", &["-O0"], source) else {
+        return;
+    };
+    let output = run(&["-n", "1"], &program, &[]);
+    let told = text(&output.stderr);
+    assert!(output.status.success(), "{told}");
+    assert_eq!(told.matches("MPI_ERR_TRUNCATE").count(), 8, "{told}");
+    let rest = "rank 0: 92 further operations failed whose requests were freed";
+    assert!(told.contains(rest) && told.lines().count() == 9, "{told}");
+}
