@@ -80,9 +80,11 @@ impl Flat {
         }
         self.cover(block).ok_or_else(beyond)?;
         let (extent, last) = (of.extent(), (len - 1) as isize);
-        match of.is_dense() {
-            true => self.segment(at, of.size * len),
-            false => {
+        match of.segments[..] {
+            [] => {}
+            // Elements of one segment that touch are one block, wherever the first begins.
+            [it] if it.len as isize == extent => self.segment(at + it.at, it.len * len),
+            _ => {
                 for element in 0..=last {
                     let at = at + element * extent;
                     of.segments

@@ -1,4 +1,4 @@
-/* Parts of arrays that are distributed: the order of the elements of small ones, and one of more than 2^24 elements. */
+/* Parts of arrays that are distributed: the order of the elements of small ones, and some of more than 2^24 elements. */
 #include "say.h"
 
 enum { X = 6, Y = 5, Z = 4 };
@@ -18,6 +18,24 @@ static void tell(int order, const int *kinds, const int *arguments, const int *g
         say("%d of %d: %d, %ld", place, places, count, order_of_all);
         MPI_Type_free(&type);
     }
+}
+
+/* Elements that touch, of a type that does not begin at 0. */
+static void shifted(void) {
+    int one = 1, numbers[6] = {1, 2, 3, 4, 5, 6}, packed[4], at = 0;
+    MPI_Aint place = sizeof(int);
+    MPI_Datatype later, type;
+    MPI_Count bytes, lb, extent;
+    MPI_Type_create_hindexed(1, &one, &place, MPI_INT, &later);
+    MPI_Type_contiguous(4, later, &type), MPI_Type_commit(&type);
+    MPI_Pack(numbers, 1, type, packed, sizeof packed, &at, MPI_COMM_WORLD);
+    say("packed: %s", list(packed, 4));
+    MPI_Type_free(&type), MPI_Type_free(&later);
+    MPI_Type_create_hindexed(1, &one, &place, MPI_CHAR, &later);
+    MPI_Type_contiguous(1 << 30, later, &type);
+    MPI_Type_size_x(type, &bytes), MPI_Type_get_extent_x(type, &lb, &extent);
+    say("%d bytes of %d from %d on", (int)bytes, (int)extent, (int)lb);
+    MPI_Type_free(&type), MPI_Type_free(&later);
 }
 
 int main(int argc, char **argv) {
@@ -43,6 +61,7 @@ int main(int argc, char **argv) {
     MPI_Type_size_x(type, &bytes);
     say("%d bytes of an empty part", (int)bytes);
     MPI_Type_free(&type);
+    shifted();
     MPI_Finalize();
     return 0;
 }
