@@ -183,20 +183,8 @@ pub(crate) fn predefined(name: &str, parts: &[Basic]) -> Datatype {
     datatype
 }
 
-/// A datatype of blocks.
+/// A datatype of blocks. Its extent is rounded up as that of a struct is, unless bounds were set: an array of it is aligned.
 pub(crate) fn blocks(made: Made, blocks: &[Block<'_>]) -> Out<MPI_Datatype> {
-    Ok(add(flat(blocks)?.datatype(made)))
-}
-
-fn flat(blocks: &[Block<'_>]) -> Out<Flat> {
-    let mut flat = Flat::default();
-    blocks.iter().try_for_each(|block| flat.block(block))?;
-    flat.sign(blocks)?;
-    Ok(flat)
-}
-
-/// A datatype of blocks of a struct: its extent is rounded up, so that an array of it is one of the struct.
-pub(crate) fn structure(made: Made, blocks: &[Block<'_>]) -> Out<MPI_Datatype> {
     let mut flat = flat(blocks)?;
     if let Some((lb, ub)) = flat.bounds.filter(|_| flat.marked.is_none()) {
         let extent = ((ub - lb) as usize).checked_next_multiple_of(flat.align.max(1));
@@ -205,6 +193,13 @@ pub(crate) fn structure(made: Made, blocks: &[Block<'_>]) -> Out<MPI_Datatype> {
         flat.bounds = Some((lb, end.ok_or_else(beyond)?));
     }
     Ok(add(flat.datatype(made)))
+}
+
+fn flat(blocks: &[Block<'_>]) -> Out<Flat> {
+    let mut flat = Flat::default();
+    blocks.iter().try_for_each(|block| flat.block(block))?;
+    flat.sign(blocks)?;
+    Ok(flat)
 }
 
 /// The same datatype with other bounds, or another way to have been made.
@@ -290,7 +285,7 @@ pub(crate) fn mixed(
         Ok(Block { at: *at, len, of })
     });
     let all: Out<Vec<_>> = all.collect();
-    structure(made, &all?)
+    blocks(made, &all?)
 }
 
 /// A block of an array of several dimensions.
