@@ -24,7 +24,6 @@ use crate::op::Op;
 
 use crate::request::{Entry, Pending};
 use crate::session::Session;
-use crate::text::Text;
 use crate::trace::{self, Entered};
 use crate::window::Win;
 
@@ -108,8 +107,8 @@ pub(crate) struct Rank {
     pub scratch: Cell<Vec<Byte>>,
     /// The text of the last error of each class.
     pub texts: RefCell<BTreeMap<c_int, String>>,
-    /// Classes, codes and strings that the program added.
-    pub added: RefCell<Vec<(c_int, Text)>>,
+    /// Classes and codes that the program added, in the order of their numbers; `None` for one that it has removed.
+    pub added: RefCell<Vec<Option<crate::exports::Added>>>,
     /// The last of these, to which the attribute `MPI_LASTUSEDCODE` points.
     pub last_code: Cell<c_int>,
 }

@@ -58,6 +58,7 @@ pub use collectives::*;
 pub use communicators::*;
 pub use datatypes::*;
 pub use environment::*;
+pub(crate) use errors::Added;
 pub use errors::*;
 pub use files::*;
 pub use fortran::*;

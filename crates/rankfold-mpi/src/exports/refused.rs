@@ -16,7 +16,6 @@ const GENERALIZED: &str = "generalized requests are not done: what completes one
 const FORTRAN: &str = "datatypes of Fortran are not done";
 const BUFFERS: &str =
     "buffers of communicators and sessions are not done: MPI_Buffer_attach serves";
-const CODES: &str = "error classes, codes and strings stay until the rank ends";
 
 super::calls! {
     fn MPI_Comm_spawn(_command: *const c_char, _argv: *mut *mut c_char, _maxprocs: c_int, _info: MPI_Info, _root: c_int, comm: MPI_Comm, _intercomm: *mut MPI_Comm, _errors: *mut c_int) on comm |_, _| {
@@ -132,15 +131,6 @@ super::calls! {
     }
     fn MPI_Publish_name(_service_name: *const c_char, _info: MPI_Info, _port_name: *const c_char) |_, _| {
         refused(DYNAMIC)
-    }
-    fn MPI_Remove_error_class(_errorclass: c_int) |_, _| {
-        refused(CODES)
-    }
-    fn MPI_Remove_error_code(_errorcode: c_int) |_, _| {
-        refused(CODES)
-    }
-    fn MPI_Remove_error_string(_errorcode: c_int) |_, _| {
-        refused(CODES)
     }
     fn MPI_Session_attach_buffer(session: MPI_Session, _buffer: *mut c_void, _size: c_int) on session |_, _| {
         refused(BUFFERS)
