@@ -237,12 +237,9 @@ pub(crate) fn get(rank: &Rank, comm: &Communicator, key: c_int) -> Out<Option<*m
     value(comm, key)
 }
 
+/// Deletes the attribute of a key, if there is one.
 pub(crate) fn delete<H: Holder>(caller: &Caller, on: &H, key: c_int) -> Out {
     functions(H::OF, key)?;
-    let is_there = position(&on.attributes().borrow(), key).is_some();
-    require(is_there, MPI_ERR_KEYVAL, || {
-        format!("{on} has no attribute of the key {key}")
-    })?;
     delete_one(caller, on, key)
 }
 
