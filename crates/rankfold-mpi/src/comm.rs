@@ -10,10 +10,12 @@ use rankfold::{Comm, Group, Similarity};
 
 use crate::abi::*;
 use crate::attribute;
+use crate::detached;
 use crate::error::{Failure, Out, bad, failure, require};
 use crate::hidden;
 use crate::memory::Caller;
 use crate::rank::Rank;
+use crate::request;
 use crate::text::Text;
 use crate::topology::Topology;
 
@@ -252,13 +254,27 @@ fn check_within(parent: &Communicator, group: &Group) -> Out {
     }
 }
 
-pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out {
+/// A communicator that the program may free.
+fn freeable(rank: &Rank, of: MPI_Comm) -> Out<Rc<Communicator>> {
     let comm = rank.comm(of)?;
     require(
         of != MPI_COMM_WORLD && of != MPI_COMM_SELF,
         MPI_ERR_COMM,
         || format!("{comm} cannot be freed"),
     )?;
+    Ok(comm)
+}
+
+/// `MPI_Comm_disconnect`: waits until all operations of this rank on the communicator are over.
+pub(crate) fn disconnect(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out {
+    freeable(rank, of)?;
+    request::wait_on(rank, caller, of.addr())?;
+    detached::wait_on(rank, caller, of.addr())?;
+    free(rank, caller, of)
+}
+
+pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out {
+    let comm = freeable(rank, of)?;
     attribute::delete_all(caller, &*comm)?;
     note_gone(rank, &comm);
     let freed = rank.comms.borrow_mut().remove(of.addr());

@@ -74,6 +74,50 @@ pub(crate) fn wait_for(rank: &Rank, sends: Vec<Sending>) -> (Vec<Sending>, Out) 
     (Vec::new(), Ok(()))
 }
 
+/// Waits for an operation, and gives one that is over; with the error if it is none of its message.
+pub(crate) fn settle(rank: &Rank, caller: &Caller, pending: Pending) -> (Pending, Out) {
+    let (on, result) = (pending.on, pending.wait(rank, caller));
+    let waited = match &result {
+        Err(error) if error.stat.is_none() => Err(error.clone()),
+        _ => Ok(()),
+    };
+    let mut kept = Pending::ended(result);
+    kept.on = on;
+    (kept, waited)
+}
+
+/// Waits until all that goes on without a request on a communicator is over.
+pub(crate) fn wait_on(rank: &Rank, caller: &Caller, on: usize) -> Out {
+    for place in [&rank.detached, &rank.buffered] {
+        let here = place
+            .borrow_mut()
+            .extract_if(.., |it| it.on == on)
+            .collect();
+        let (open, waited) = wait_for(rank, here);
+        place.borrow_mut().extend(open);
+        waited?;
+    }
+    let freed = rank
+        .freed
+        .borrow_mut()
+        .extract_if(.., |it| it.on == on)
+        .collect::<Vec<_>>();
+    let mut waited = Ok(());
+    for pending in freed {
+        // After a failure the others go on. The sweep after the call tells of errors of messages.
+        let kept = match waited {
+            Ok(()) => {
+                let (over, result) = settle(rank, caller, pending);
+                waited = result;
+                over
+            }
+            Err(_) => pending,
+        };
+        rank.freed.borrow_mut().push(kept);
+    }
+    waited
+}
+
 /// Fills the buffers of receives, and of other operations, that were freed and are over. Returns the errors of those that
 /// failed, with the handles of their communicators.
 pub(crate) fn sweep_freed(rank: &Rank, caller: &Caller) -> Vec<(usize, Failure)> {

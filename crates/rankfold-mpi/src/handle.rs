@@ -79,6 +79,10 @@ impl<T> Table<T> {
             }
         };
         assert!(at < PLACES, "too many objects of one kind");
+        self.handle(at)
+    }
+
+    fn handle(&self, at: usize) -> usize {
         self.places[at].generation << GENERATION
             | (self.kind as usize) << KIND
             | (at * FIRST + FIRST)
@@ -115,7 +119,14 @@ impl<T> Table<T> {
         place.object.take().ok_or(Bad::Freed)
     }
 
-    /// The objects that are left, with their handles.
+    /// The handles of the objects that are left.
+    pub(crate) fn handles(&self) -> impl Iterator<Item = usize> {
+        let places = self.places.iter().enumerate();
+        let left = places.filter(|(_, place)| place.object.is_some());
+        left.map(|(at, _)| self.handle(at))
+    }
+
+    /// The objects that are left.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
         self.places.iter().filter_map(|place| place.object.as_ref())
     }
@@ -142,6 +153,7 @@ mod tests {
         assert_eq!(table.get(second), Ok(&'b'));
         assert_eq!(table.remove(first), Err(Bad::Freed));
         assert_eq!(table.len(), 1);
+        assert_eq!(table.handles().collect::<Vec<_>>(), [second]);
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rankfold::Request;
 
 use crate::abi::*;
 use crate::comm::Communicator;
+use crate::detached::settle;
 use crate::error::{Collective, Failure, Out, bad, failure, require};
 use crate::hidden;
 use crate::memory::{Byte, Caller};
@@ -335,6 +336,20 @@ pub(crate) fn look(rank: &Rank, caller: &Caller, request: MPI_Request) -> Out<Op
     kept.on = on;
     with(rank, request, |entry| entry.put_back(kept))?;
     rank.blame(on, result.map(Some))
+}
+
+/// Waits until all operations on a communicator are over, whose requests tell of them later.
+pub(crate) fn wait_on(rank: &Rank, caller: &Caller, on: usize) -> Out {
+    let handles: Vec<_> = rank.requests.borrow().handles().map(handle).collect();
+    for request in handles {
+        let is_on = |entry: &mut Entry| entry.pending().is_some_and(|it| it.on == on);
+        if with(rank, request, is_on)? {
+            let (kept, waited) = settle(rank, caller, take(rank, request)?);
+            with(rank, request, |entry| entry.put_back(kept))?;
+            waited?;
+        }
+    }
+    Ok(())
 }
 
 /// Those of some requests that are active, with their places.

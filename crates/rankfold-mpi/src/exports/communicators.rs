@@ -13,9 +13,14 @@ use crate::request::{Pending, keep};
 use crate::stat::Stat;
 
 /// Frees a communicator. What its attributes' functions refuse is an error on it.
-fn free(rank: &Rank, caller: &Caller, comm: *mut MPI_Comm) -> Out {
+fn free(
+    rank: &Rank,
+    caller: &Caller,
+    comm: *mut MPI_Comm,
+    how: fn(&Rank, &Caller, MPI_Comm) -> Out,
+) -> Out {
     let of = caller.read(comm)?;
-    rank.blame(of.addr(), comm::free(rank, caller, of))?;
+    rank.blame(of.addr(), how(rank, caller, of))?;
     caller.write(comm, MPI_COMM_NULL)
 }
 
@@ -64,10 +69,11 @@ super::calls! {
         caller.write(newcomm, comm::create_group(rank, comm, group)?)
     }
     fn MPI_Comm_free(comm: *mut MPI_Comm) |rank, caller| {
-        free(rank, caller, comm)
+        free(rank, caller, comm, comm::free)
     }
+    /// Waits until all operations of the rank on the communicator are over.
     fn MPI_Comm_disconnect(comm: *mut MPI_Comm) |rank, caller| {
-        free(rank, caller, comm)
+        free(rank, caller, comm, comm::disconnect)
     }
     fn MPI_Comm_set_name(comm: MPI_Comm, name: *const c_char) on comm |rank, caller| {
         let text = caller.text(name)?;

@@ -232,7 +232,9 @@ mod tests {
     fn what_has_bytes_is_detached_before_what_has_none_at_the_same_address() {
         for lens in [[0, 8], [8, 0]] {
             let part = WindowPart::dynamic();
-            lens.map(|len| part.attach(64, len).unwrap());
+            for len in lens {
+                part.attach(64, len).unwrap();
+            }
             assert!(part.lock().holds(64, 72));
             part.detach(64).unwrap();
             assert!(!part.lock().holds(64, 72), "{lens:?}");

@@ -71,6 +71,20 @@ static void communicators_freed(void) {
     MPI_Request_free(&request);
 }
 
+/* A communicator that is disconnected: the error is that of the request which is left. */
+static void communicator_disconnected(void) {
+    int one = 0, code;
+    MPI_Request request, sends;
+    duplicate();
+    MPI_Irecv(&one, 1, MPI_INT, rank, 0, comm, &request);
+    sends = sent();
+    code = MPI_Comm_disconnect(&comm);
+    say("disconnected: %s", class_of(code));
+    code = MPI_Wait(&request, MPI_STATUS_IGNORE);
+    say("wait: %s", class_of(code));
+    MPI_Wait(&sends, MPI_STATUS_IGNORE);
+}
+
 /* The request is freed, too, and so is the error handler: the message comes then. */
 static void all_freed(void) {
     int one = 0, two[2] = {0}, token = 0;
@@ -100,6 +114,7 @@ int main(int argc, char **argv) {
     begin(&argc, &argv);
     requests_and_messages();
     communicators_freed();
+    communicator_disconnected();
     all_freed();
     MPI_Finalize();
     return 0;

@@ -417,6 +417,23 @@ static void detached(void) {
     MPI_Recv(b, 1, MPI_INT, 1 - rank, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
 }
 
+static void disconnected(void) {
+    MPI_Comm comm;
+    MPI_Request request;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Isend(a, 1, MPI_INT, 1 - rank, 0, comm, &request);
+    MPI_Request_free(&request);
+    MPI_Comm_disconnect(&comm); /* wrong: disconnected n=2 with=--zero-buffering: rank 0: MPI_Comm_disconnect */
+}
+
+static void disconnected_from_none(void) {
+    MPI_Comm comm;
+    MPI_Request request;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Irecv(a, 1, MPI_INT, 1 - rank, 0, comm, &request);
+    MPI_Comm_disconnect(&comm); /* wrong: disconnected_from_none n=2: each waits for the next: 0 -> 1 -> 0 */
+}
+
 static void flushed_without_buffer(void) {
     MPI_Buffer_flush(); /* wrong: flushed_without_buffer n=1: MPI_ERR_BUFFER: no buffer is attached */
 }
@@ -454,7 +471,7 @@ int main(int argc, char **argv) {
         CASE(barrier_without_one), CASE(collectives_in_other_order), CASE(other_roots), CASE(other_operators),
         CASE(other_datatypes), CASE(other_lengths), CASE(message_of_other_datatype), CASE(message_too_long),
         CASE(no_such_rank), CASE(negative_tag), CASE(negative_count), CASE(null_buffer), CASE(one_buffer_for_both),
-        CASE(any_of_two), CASE(predefined_on_derived), CASE(sum_of_pairs), CASE(fewer_than_gathered), CASE(fewer_for_all),
+        CASE(any_of_two), CASE(disconnected), CASE(disconnected_from_none), CASE(predefined_on_derived), CASE(sum_of_pairs), CASE(fewer_than_gathered), CASE(fewer_for_all),
         CASE(uncommitted), CASE(freed_datatype), CASE(freed_communicator), CASE(waited_twice), CASE(started_twice),
         CASE(operator_not_on_datatype), CASE(buffered_without_buffer), CASE(grid_too_large), CASE(fault), CASE(aborts),
         CASE(after_finalize), CASE(access_without_epoch), CASE(access_after_the_last_fence), CASE(beyond_the_window),
