@@ -317,13 +317,16 @@ fn failed(
     caller: &Caller,
     failure: Failure,
 ) -> c_int {
-    let blamed: MPI_Comm = without_provenance_mut(rank.blamed.take());
+    let blamed: MPI_Comm = without_provenance_mut(rank.errors.blamed.take());
     let on = if on == MPI_COMM_NULL { blamed } else { on };
-    let given = rank.given.take().map(Blamed::from);
+    let given = rank.errors.given.take().map(Blamed::from);
     let blamed = given.unwrap_or_else(|| Blamed::of(rank, on));
     let stop = stopped(call, blamed.name, failure);
     let class = stop.failure.class;
-    rank.texts.borrow_mut().insert(class, stop.to_string());
+    rank.errors
+        .texts
+        .borrow_mut()
+        .insert(class, stop.to_string());
     let handler: MPI_Errhandler = without_provenance_mut(blamed.on_error);
     match handler {
         MPI_ERRORS_RETURN => {

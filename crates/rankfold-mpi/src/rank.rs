@@ -55,6 +55,19 @@ pub(crate) struct Given {
 /// As many errors of operations whose requests were freed are told of a rank.
 const TOLD: usize = 8;
 
+/// What is known of the errors of a rank.
+#[derive(Default)]
+pub(crate) struct Errors {
+    /// What failed in the call in progress, such as the communicator of a request, by its handle; 0 if nothing did.
+    pub blamed: Cell<usize>,
+    /// The error handler that the call in progress was given for its own errors, if it failed.
+    pub given: Cell<Option<Given>>,
+    /// How many operations whose requests were freed have failed with no call that returned it.
+    pub freed_failed: Cell<usize>,
+    /// The text of the last error of each class.
+    pub texts: RefCell<BTreeMap<c_int, String>>,
+}
+
 /// The state of one rank.
 pub(crate) struct Rank {
     pub shared: Arc<Shared>,
@@ -92,21 +105,14 @@ pub(crate) struct Rank {
     pub infos: RefCell<Table<crate::exports::Pairs>>,
     /// The buffer of `MPI_Buffer_attach`: its address and its length.
     pub buffer: Cell<Option<(*mut u8, usize)>>,
-    /// What failed in the call in progress, such as the communicator of a request, by its handle; 0 if nothing did.
-    pub blamed: Cell<usize>,
-    /// The error handler that the call in progress was given for its own errors, if it failed.
-    pub given: Cell<Option<Given>>,
+    pub errors: Errors,
     /// Messages in that buffer.
     pub buffered: RefCell<Vec<Sending>>,
     /// Sends that go on without a request, since it was freed, or without their buffer.
     pub detached: RefCell<Vec<Sending>>,
     /// Receives and collectives that were freed before they were over.
     pub freed: RefCell<Vec<Pending>>,
-    /// How many of these have failed with no call that returned it.
-    pub freed_failed: Cell<usize>,
     pub scratch: Cell<Vec<Byte>>,
-    /// The text of the last error of each class.
-    pub texts: RefCell<BTreeMap<c_int, String>>,
     /// Classes and codes that the program added, in the order of their numbers; `None` for one that it has removed.
     pub added: RefCell<Vec<Option<crate::exports::Added>>>,
     /// The last of these, to which the attribute `MPI_LASTUSEDCODE` points.
@@ -162,14 +168,11 @@ impl Rank {
             files_on_error: Cell::new(MPI_ERRORS_RETURN.addr()),
             infos: RefCell::new(Table::new(Kind::Info)),
             buffer: Cell::new(None),
-            blamed: Cell::new(0),
-            given: Cell::new(None),
+            errors: Errors::default(),
             buffered: RefCell::default(),
             detached: RefCell::default(),
             freed: RefCell::default(),
-            freed_failed: Cell::new(0),
             scratch: Cell::default(),
-            texts: RefCell::default(),
             added: RefCell::default(),
             last_code: Cell::new(MPI_ERR_LASTCODE),
         })
@@ -300,8 +303,8 @@ impl Rank {
 
     /// Notes the communicator of the first failure in a call, by its handle: its error handler gets it.
     pub(crate) fn blame<T>(&self, on: usize, result: Out<T>) -> Out<T> {
-        if result.is_err() && self.blamed.get() == 0 {
-            self.blamed.set(on);
+        if result.is_err() && self.errors.blamed.get() == 0 {
+            self.errors.blamed.set(on);
         }
         result
     }
@@ -309,21 +312,21 @@ impl Rank {
     /// Has a failure in a call go to an error handler that the call was given.
     pub(crate) fn give<T>(&self, to: Given, result: Out<T>) -> Out<T> {
         if result.is_err() {
-            self.given.set(Some(to));
+            self.errors.given.set(Some(to));
         }
         result
     }
 
     /// Notes an error of an operation whose request was freed, which no call returns; and whether it is to be told.
     pub(crate) fn tells_of_freed(&self) -> bool {
-        let before = self.freed_failed.get();
-        self.freed_failed.set(before + 1);
+        let before = self.errors.freed_failed.get();
+        self.errors.freed_failed.set(before + 1);
         before < TOLD
     }
 
     /// Tells how many such errors there were beside those that were told, when the rank ends.
     pub(crate) fn tell_rest(&self) {
-        let (me, all) = (self.me(), self.freed_failed.take());
+        let (me, all) = (self.me(), self.errors.freed_failed.take());
         if let rest @ 1.. = all.saturating_sub(TOLD) {
             self.shared.remark(format!(
                 "rank {me}: {rest} further operations failed whose requests were freed"

@@ -78,7 +78,7 @@ fn text(rank: &Rank, code: c_int) -> Out<Text> {
     }
     let (name, meaning) =
         class_text(code).ok_or_else(|| failure(MPI_ERR_ARG, format!("{code} is no error code")))?;
-    let last = rank.texts.borrow().get(&code).cloned();
+    let last = rank.errors.texts.borrow().get(&code).cloned();
     let text = last.unwrap_or_else(|| format!("{name}: {meaning}"));
     Ok(text.into())
 }

@@ -50,7 +50,7 @@ pub(super) fn arrived(rank: &Rank, received: Out<Stat>) -> Out<Pending> {
     match received {
         Err(error) if error.stat.is_none() => Err(error),
         received => {
-            let on = rank.blamed.take();
+            let on = rank.errors.blamed.take();
             Ok(Pending {
                 on,
                 ..Pending::ended(received)

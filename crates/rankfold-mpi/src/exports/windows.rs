@@ -67,9 +67,9 @@ super::calls! {
     }
     fn MPI_Win_free(win: *mut MPI_Win) |rank, caller| {
         let of = caller.read(win)?;
-        rank.blamed.set(of.addr());
+        rank.errors.blamed.set(of.addr());
         window::free(rank, caller, of)?;
-        rank.blamed.set(0);
+        rank.errors.blamed.set(0);
         caller.write(win, MPI_WIN_NULL)
     }
     fn MPI_Win_fence(assert: c_int, win: MPI_Win) on win |rank, _| {
