@@ -13,6 +13,7 @@ mod zoo;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::LazyLock;
 
 use common::families;
 use page::Page;
@@ -24,7 +25,7 @@ use rankfold::draw::{self, Drawing, TooLarge};
 use rankfold::schedule::{Clash, Combine, Lengths, Region, Schedule, Step, Transfer};
 use rankfold::topology::Topology;
 use texts::tabled;
-use zoo::{own_steps, tree, zoo};
+use zoo::{Exhibit, own_steps, tree, zoo};
 
 const WORLDS: [usize; 7] = [1, 2, 3, 5, 8, 13, 32];
 
@@ -32,31 +33,46 @@ fn space_time(schedule: &dyn Schedule) -> Drawing {
     draw::space_time("a schedule", schedule).unwrap()
 }
 
-/// Returns every exhibit in every world, with short and with long labels.
-fn drawings() -> impl Iterator<Item = (String, Box<dyn Schedule>, Drawing)> {
-    let all = WORLDS
-        .into_iter()
-        .flat_map(|p| zoo(p, if p % 2 == 0 { p } else { 1000 * p }));
-    all.map(|exhibit| {
-        let p = exhibit.schedule.ranks();
-        let drawing = space_time(&exhibit.schedule);
-        (
-            format!("{} of {p}", exhibit.name),
-            exhibit.schedule,
-            drawing,
-        )
-    })
+/// The drawing of a schedule, and what it draws.
+struct Diagram {
+    name: String,
+    ranks: usize,
+    messages: Vec<Arrow>,
+    drawing: Drawing,
+}
+
+impl Diagram {
+    fn of(exhibit: &Exhibit) -> Diagram {
+        let schedule = &exhibit.schedule;
+        Diagram {
+            name: format!("{} of {}", exhibit.name, schedule.ranks()),
+            ranks: schedule.ranks(),
+            messages: messages(schedule),
+            drawing: space_time(schedule),
+        }
+    }
+}
+
+/// Returns every exhibit in every world, with short and with long labels, drawn once for all tests.
+fn diagrams() -> &'static [Diagram] {
+    static ALL: LazyLock<Vec<Diagram>> = LazyLock::new(|| {
+        let exhibits = WORLDS
+            .into_iter()
+            .flat_map(|p| zoo(p, if p % 2 == 0 { p } else { 1000 * p }));
+        exhibits.map(|exhibit| Diagram::of(&exhibit)).collect()
+    });
+    &ALL
 }
 
 // ── nothing overlaps ──
 
 #[test]
 fn in_diagrams_no_label_touches_another_or_leaves_the_page_or_is_crossed_by_an_arrow() {
-    for (name, schedule, drawing) in drawings() {
-        let page = Page::read(&drawing.svg());
-        page.assert_legible(&name);
-        if schedule.ranks() <= 13 {
-            page.assert_no_line_crosses_a_label(&name, "message");
+    for diagram in diagrams() {
+        let page = Page::read(&diagram.drawing.svg());
+        page.assert_legible(&diagram.name);
+        if diagram.ranks <= 13 {
+            page.assert_no_line_crosses_a_label(&diagram.name, "message");
         }
     }
 }
@@ -114,10 +130,10 @@ fn messages(schedule: &dyn Schedule) -> Vec<Arrow> {
 
 #[test]
 fn every_message_is_one_arrow_from_its_sender_to_its_receiver_in_its_step() {
-    for (name, schedule, drawing) in drawings() {
-        let mut drawn = Page::read(&drawing.svg()).arrows();
+    for diagram in diagrams() {
+        let mut drawn = Page::read(&diagram.drawing.svg()).arrows();
         drawn.sort_unstable();
-        assert_eq!(drawn, messages(&schedule), "{name}");
+        assert_eq!(drawn, diagram.messages, "{}", diagram.name);
     }
 }
 
@@ -292,7 +308,7 @@ fn a_window_shows_its_steps_and_none_that_there_are_not() {
 
 #[test]
 fn documents_are_complete_in_themselves() {
-    for (name, _, drawing) in drawings().step_by(7) {
+    for Diagram { name, drawing, .. } in diagrams().iter().step_by(7) {
         let svg = drawing.svg();
         let rest = svg.replacen("http://www.w3.org/2000/svg", "", 1);
         for outside in [

@@ -2,7 +2,7 @@
 
 use rankfold::draw;
 
-use super::{Arrow, drawings, messages, space_time};
+use super::{Arrow, diagrams, space_time};
 use crate::common::families;
 use crate::zoo::zoo;
 
@@ -116,10 +116,10 @@ pub fn tabled(text: &str) -> Vec<Arrow> {
 
 #[test]
 fn the_table_of_a_schedule_has_every_send_in_its_row_and_column() {
-    for (name, schedule, drawing) in drawings() {
-        let mut read = tabled(drawing.text());
+    for diagram in diagrams() {
+        let mut read = tabled(diagram.drawing.text());
         read.sort_unstable();
-        assert_eq!(read, messages(&schedule), "{name}");
+        assert_eq!(read, diagram.messages, "{}", diagram.name);
     }
 }
 
