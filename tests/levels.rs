@@ -1,12 +1,15 @@
 //! Collectives follow the machine automatically: on simulated machines of several kinds, the automatic choice gives the
 //! result of the plainest code, and the number of messages across each bound is minimal.
 
+use std::env;
+use std::process::Command;
+
 use rankfold::collective::{Algorithm, Call, Choice, Collective};
 use rankfold::machine::{Machine, ObjectKind, Unpinned};
 use rankfold::op::{self, Element, Operator};
 use rankfold::span::Blocks;
 use rankfold::topology::Levels;
-use rankfold::{Bind, Comm, Error, Result, World};
+use rankfold::{Bind, Comm, Error, Result, World, WorldError};
 
 mod channels;
 mod common;
@@ -390,4 +393,43 @@ fn all_of_it_holds_over_channels() {
         "levels_that_are_switched_off",
         "where_there_is_nothing_to_follow",
     ]);
+}
+
+/// The algorithm of a barrier of three ranks, if their world can start.
+fn barrier_of(world: &World) -> Result<Algorithm, WorldError> {
+    let chosen = world.run(|comm| comm.explain::<u8>(&Call::new(Collective::Barrier, 3, 0)));
+    chosen.map(|all: Vec<Choice>| all[0].algorithm)
+}
+
+#[test]
+fn worlds_that_choose_no_machine_plan_for_the_one_that_the_environment_names() {
+    let own = World::new(3).machine(Machine::from_text("core:1").unwrap());
+    let chosen = barrier_of(&World::new(3));
+    match env::var("RANKFOLD_MACHINE").ok().as_deref() {
+        None => ["core:1", "core:64", "cores:64", ""]
+            .iter()
+            .for_each(|text| assert_again_on(text)),
+        Some("") => assert!(chosen.is_ok()),
+        Some("core:1") => assert_eq!(chosen.unwrap(), Algorithm::Gate),
+        Some("core:64") => assert_eq!(chosen.unwrap(), Algorithm::Cells),
+        Some(_) => {
+            let Err(WorldError::Usage(says)) = chosen else {
+                panic!("a machine of cores");
+            };
+            assert!(says.starts_with("RANKFOLD_MACHINE: "), "{says}");
+            assert!(says.ends_with("; or unset RANKFOLD_MACHINE"), "{says}");
+        }
+    }
+    assert_eq!(barrier_of(&own).unwrap(), Algorithm::Gate);
+}
+
+/// Runs the test above once more, on this machine.
+fn assert_again_on(machine: &str) {
+    let test = "worlds_that_choose_no_machine_plan_for_the_one_that_the_environment_names";
+    let mut run = Command::new(env::current_exe().unwrap());
+    let run = run.args(["--exact", test]).env("RANKFOLD_MACHINE", machine);
+    let output = run.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{machine}: {said}");
+    assert!(said.contains("1 passed"), "{machine}: {said}");
 }

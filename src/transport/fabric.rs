@@ -14,9 +14,11 @@ use crate::machine::Near;
 use crate::names::Transport;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::transport::communicator::members::Members;
+use crate::transport::communicator::shared::CommShared;
 use crate::transport::deadlock::choice::Chooser;
 use crate::transport::deadlock::registry::Registry;
 use crate::transport::deadlock::scheduler::Scheduler;
+use crate::transport::endpoint::Endpoint;
 use crate::transport::memory::copy_claims::CopyClaims;
 use crate::transport::memory::eager_limit::{Buffering, Charge};
 use crate::transport::memory::head::CONTEXTS;
@@ -33,9 +35,6 @@ use crate::transport::trace::record::Record;
 use crate::transport::trace::recorder::Recorder;
 use crate::transport::wakeup::sleeper::RunNumber;
 use crate::unwind;
-
-use crate::transport::communicator::shared::CommShared;
-use crate::transport::endpoint::Endpoint;
 
 /// The least number of communicators that are let go before the registry looks for them.
 const FEWEST_RELEASED: usize = 64;
@@ -111,6 +110,8 @@ impl fmt::Display for Unfinished {
 pub(crate) struct Settings {
     /// Number of CPUs that the ranks share; 0 if not known yet.
     pub cpus: usize,
+    /// The same of the machine that collectives plan for.
+    pub planned: usize,
     /// Whether the ranks of every process take turns on one CPU. The same in all processes.
     pub in_turns: bool,
     /// Number of ranks for which the CPU quota lasts if they all run without interruption.
@@ -417,7 +418,7 @@ impl Fabric {
     /// Whether the world has more ranks than CPUs.
     #[inline]
     pub(crate) fn is_crowded(&self) -> bool {
-        self.near().len() > self.settings.cpus
+        self.near().len() > self.settings.planned
     }
 
     /// Whether a rank has not ended.

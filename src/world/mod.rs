@@ -1,7 +1,8 @@
 //! [`World`]: the number of ranks, where they run, and what happens when one fails.
 //!
 //! - `mod` the settings; `tuning`: the tuning table that its collectives follow, checked against this machine
-//! - `setup` where its ranks run, decided before any of them begins; `carrier`: what carries their messages
+//! - `setup` where its ranks run, decided before any of them begins; `carrier`: what carries their messages;
+//!   `stand_in`: the machine that the environment names
 //! - `spread` worlds over several processes; `node`: the CPUs of a process that shares them; `elsewhere`: the ranks of
 //!   other processes in the judgement of a run
 //! - `run` one run on fresh threads
@@ -37,6 +38,7 @@ mod seat;
 mod setup;
 #[cfg(feature = "mpi")]
 mod spread;
+mod stand_in;
 mod team;
 mod team_run;
 mod team_threads;
@@ -166,8 +168,13 @@ impl World {
 
     /// Makes collectives plan for another machine instead of this one. The ranks are placed on it by
     /// [`bind`](Self::bind), and everything that depends on [which ranks are near each other](Comm::levels) follows it.
-    /// This is for tests, and to see what would be chosen there. No rank is pinned, and [`Comm::split_by`] splits by the
-    /// CPUs on which the ranks really run, so not by parts of that machine.
+    /// This is for tests, and to see what would be chosen there: a test on two CPUs runs what a program runs on sixty-four.
+    /// No rank is pinned, and [`Comm::split_by`] splits by the CPUs on which the ranks really run, so not by parts of that
+    /// machine. Ranks wait as suits the CPUs that there are.
+    ///
+    /// Set the environment variable `RANKFOLD_MACHINE` to the [text](Machine::from_text) of a machine, as `core:64`, for
+    /// worlds that do not choose. It is read once. On a stand-in no tuning table of this machine is followed, and a
+    /// [binding](Bind::Cpus) names its CPUs. Processes of one world that are given different ones may choose differently.
     ///
     /// # Examples
     ///

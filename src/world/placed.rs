@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use super::World;
 use super::node::Share;
 use super::verdict::Refused;
+use super::{World, stand_in};
 use crate::machine::{Bind, CAN_PIN, Cpus, Machine, Near, ObjectKind, Placement, Unpinned};
 
 /// Where the ranks of a world run.
@@ -17,6 +17,8 @@ pub(super) struct Placed {
     pub near: Arc<Near>,
     /// The number of ranks that can spin without taking time from each other.
     pub room: usize,
+    /// The same on the machine to plan for.
+    pub planned: usize,
     /// The same for threads that may run on any CPU of the process.
     pub whole: usize,
     /// The CPUs that the process may use.
@@ -67,7 +69,7 @@ impl Placed {
     ) -> Result<Arc<Placed>, Refused> {
         let placed = || Placed::new(world, caller, alone, share).map(Arc::new);
         // Without a mask the system is asked each time how many CPUs there are.
-        if world.machine.is_some() || share.crowd.is_some() || share.cpus.mask.is_empty() {
+        if stand_in::of(world).is_some() || share.crowd.is_some() || share.cpus.mask.is_empty() {
             return placed();
         }
         let asked = Asked {
@@ -90,9 +92,11 @@ impl Placed {
 
     fn new(world: &World, caller: bool, alone: bool, share: &Share) -> Result<Placed, Refused> {
         let machine = machine_for(world.ranks, share.cpus.clone());
-        let (placement, near) = place(world, &machine, caller, alone, share)?;
+        let (placement, near, planned) = place(world, &machine, caller, alone, share)?;
+        let room = room_to_spin(&machine, &placement);
         Ok(Placed {
-            room: room_to_spin(&machine, &placement),
+            room,
+            planned: planned.unwrap_or(room),
             whole: cores_of(&machine, &machine.usable.mask),
             placement,
             near: Arc::new(near),
@@ -101,22 +105,25 @@ impl Placed {
     }
 }
 
-/// The CPUs to which ranks are pinned on this machine, and the groups of near ranks on the machine to plan for.
+/// The CPUs to which ranks are pinned on this machine, the groups of near ranks on the machine to plan for, and the number
+/// of ranks that can spin there, if it is another one.
 fn place(
     world: &World,
     machine: &Machine,
     caller: bool,
     alone: bool,
     share: &Share,
-) -> Result<(Placement, Near), Refused> {
+) -> Result<(Placement, Near, Option<usize>), Refused> {
     let (ranks, levels) = (world.ranks, &world.levels);
     let place = |machine: &Machine, alone| {
         let placed = machine.place(ranks, &world.bind, alone);
         placed.map_err(|error| Refused::Usage(error.to_string()))
     };
-    if let Some(other) = &world.machine {
-        let near = Near::of(other, &place(other, true)?, levels);
-        return Ok((Placement::unpinned(ranks, Unpinned::StandIn), near));
+    if let Some(other) = stand_in::of(world) {
+        let there = place(other, true)?;
+        let near = Near::of(other, &there, levels);
+        let here = Placement::unpinned(ranks, Unpinned::StandIn);
+        return Ok((here, near, Some(room_to_spin(other, &there))));
     }
     let placement = match (world.bind == Bind::Auto, share.crowd) {
         (true, _) if caller => Placement::unpinned(ranks, Unpinned::Caller),
@@ -130,7 +137,7 @@ fn place(
         _ => where_possible(place(machine, alone)?, CAN_PIN),
     };
     let near = Near::of(machine, &placement, levels);
-    Ok((placement, near))
+    Ok((placement, near, None))
 }
 
 /// This placement, where threads can be pinned. Elsewhere nothing is known of where the ranks run.

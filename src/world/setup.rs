@@ -12,7 +12,7 @@ use super::rank::{NotYet, Pin, Start};
 #[cfg(feature = "mpi")]
 use super::spread::{self, Joined};
 use super::verdict::Refused;
-use super::{World, carrier, tuning};
+use super::{World, carrier, stand_in, tuning};
 use crate::Rank;
 use crate::collective::TuningTable;
 use crate::machine::{Cpus, Near, PinError, Placement};
@@ -96,6 +96,7 @@ impl Setup {
         Ok(Setup {
             settings: Settings {
                 in_turns: share.in_turns,
+                planned: of_share(placed.planned),
                 ..settings(world, cpus, near, spots, means)
             },
             placement: placed.placement.clone(),
@@ -189,6 +190,7 @@ struct Means {
 impl Means {
     fn of(world: &World) -> Result<Means, Refused> {
         check_size(world.ranks)?;
+        stand_in::check(world).map_err(Refused::Usage)?;
         Ok(Means {
             tuning: tuning::of(world).map_err(Refused::Usage)?,
             transport: carrier::of(world).map_err(Refused::Usage)?,
@@ -253,6 +255,7 @@ fn settings(
 ) -> Settings {
     Settings {
         cpus,
+        planned: cpus,
         in_turns: false,
         covered,
         timeout: world.timeout,

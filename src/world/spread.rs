@@ -4,9 +4,9 @@ use std::fs;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use super::World;
 use super::node::{OnNode, Share};
 use super::verdict::Refused;
+use super::{World, stand_in};
 use crate::machine::Cpus;
 use crate::mpi::{Launched, lacks_pmi, launched};
 use crate::op::plain::{self, Plain};
@@ -166,7 +166,7 @@ fn refused(world: &World, lasts: bool) -> Option<&'static str> {
         Some("a seed, and any other order of messages that is chosen")
     } else if world.buffering != Buffering::Unbounded {
         Some("limited buffering")
-    } else if world.machine.is_some() {
+    } else if stand_in::of(world).is_some() {
         Some("a machine that stands in for this one")
     } else {
         None

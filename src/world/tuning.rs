@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 
 use parking_lot::Mutex;
 
-use super::World;
+use super::{World, stand_in};
 use crate::collective::{Fingerprint, TuningTable};
 use crate::environment;
 use crate::machine::{Bind, Cpus, Machine};
@@ -20,7 +20,7 @@ pub(super) fn of(world: &World) -> Result<Option<Arc<TuningTable>>, String> {
     if let Some(own) = &world.tuning {
         return checked(own, world).map(Some);
     }
-    let elsewhere = unwind::is_rank() || world.on_seats || world.machine.is_some();
+    let elsewhere = unwind::is_rank() || world.on_seats || stand_in::of(world).is_some();
     match from_environment() {
         _ if elsewhere => Ok(None),
         None => Ok(None),
@@ -38,7 +38,7 @@ fn checked(table: &Arc<TuningTable>, world: &World) -> Result<Arc<TuningTable>, 
     let Some(of) = table.fingerprint() else {
         return Ok(table.clone());
     };
-    match &world.machine {
+    match stand_in::of(world) {
         Some(machine) => check(of, machine, &world.bind),
         None => check_here(of, Cpus::here_recently(), &world.bind),
     }?;

@@ -15,7 +15,7 @@ use super::choice::call;
 use super::input;
 use super::numbers::{Sizes, elements};
 use super::output::{Results, TextOrJson};
-use super::place::Place;
+use super::place::{self, Place};
 use super::stop::Stop;
 use super::transport;
 
@@ -62,7 +62,7 @@ const TUNING: &str = "RANKFOLD_TUNING";
 
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let output = arguments.results.to.open()?;
-    let machine = Machine::here();
+    let machine = place::planned()?;
     let table = table(arguments, &machine)?;
     let mut choices = Vec::new();
     for &bytes in &arguments.bytes.0 {

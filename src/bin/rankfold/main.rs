@@ -122,6 +122,10 @@ fn parsed() -> Result<Arguments, clap::Error> {
 }
 
 fn run(command: Command) -> Result<(), Stop> {
+    use Command::{Bench, Latency, Report, Tune};
+    if let Bench(_) | Latency(_) | Report(_) | Tune(_) = command {
+        place::measures_here()?;
+    }
     match command {
         Command::Bench(arguments) => bench::run(&arguments),
         Command::Compare(arguments) => compare::run(&arguments),

@@ -1,4 +1,6 @@
-//! The placement option of every command that places ranks, and whether the ranks fit.
+//! The placement option of every command that places ranks, whether the ranks fit, and the machine they are placed on.
+
+use std::env;
 
 use clap::Args;
 use rankfold::machine::{Bind, Machine, Placement};
@@ -18,4 +20,27 @@ impl Place {
         let placed = machine.place(ranks, &self.bind, true);
         placed.map_err(|error| Stop::Input(format!("--bind: {error}")))
     }
+}
+
+/// The variable that names a machine for any program to plan for.
+const MACHINE: &str = "RANKFOLD_MACHINE";
+
+/// Refuses to measure where worlds would plan for another machine.
+pub fn measures_here() -> Result<(), Stop> {
+    match env::var_os(MACHINE).is_some_and(|text| !text.is_empty()) {
+        true => Err(Stop::input(format!(
+            "{MACHINE} has worlds plan for another machine, and what is measured is of this one; unset {MACHINE}"
+        ))),
+        false => Ok(()),
+    }
+}
+
+/// Returns the machine that worlds plan for: the one that the environment names, or else this one.
+pub fn planned() -> Result<Machine, Stop> {
+    let set = env::var_os(MACHINE).filter(|text| !text.is_empty());
+    let Some(text) = set else {
+        return Ok(Machine::here());
+    };
+    let named = Machine::from_text(&text.to_string_lossy());
+    named.map_err(|error| Stop::Input(format!("{MACHINE}: {error}; or unset {MACHINE}")))
 }

@@ -245,7 +245,8 @@ impl Far {
         elements: Elements<'_>,
     ) {
         // Of ranks that share a core, the one that waits takes it from the other, which copies take less of.
-        let is_copied = || fabric.is_crowded() || fabric.is_controlled();
+        let shares_cores = || fabric.near().len() > fabric.settings.cpus;
+        let is_copied = || shares_cores() || fabric.is_controlled();
         match elements.size() < LENT_FROM || is_copied() {
             true => self.send_in(fabric, envelope, elements),
             false => self.send_announced(fabric, envelope, elements),
