@@ -3,7 +3,7 @@
 //! Every process of a message-passing program is a thread here, called a *rank*, and is pinned to a CPU if that helps.
 //! Point-to-point messages travel over lock-free channels, and short ones between ranks that talk often through a ring of
 //! cache lines. Collectives use shared memory by default: short vectors are copied through cells that all ranks can read,
-//! long ones are read in place. Short scans of more than two ranks run as schedules of messages, as does any algorithm of
+//! long ones are read in place. Short scans of more ranks than CPUs run as schedules of messages, as does any algorithm of
 //! messages that is named.
 //! These are the defaults because they are the fastest; [`World::transport`] sends everything over crossbeam channels.
 //!

@@ -8,6 +8,7 @@ use std::fmt::Debug;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Compose, assert_usage, fold, map, noise, scaled, stride, team};
+use rankfold::machine::Machine;
 use rankfold::op::{self, Element, Operator};
 use rankfold::{Comm, Rank, Result, Source, Tag, Team, World, WorldError};
 
@@ -433,7 +434,40 @@ fn calls_with_wrong_arguments_are_refused_and_as_if_not_made() {
     }
 }
 
+/// The operations and messages of each rank in one call of each kind over cells.
+fn counted(world: &World) -> Vec<(u64, u64, u64)> {
+    let report = world.run_each(|comm| {
+        let (p, me) = (comm.size(), comm.rank() as u64);
+        let (mut one, mut all) = ([me], vec![me; p]);
+        comm.barrier()?;
+        comm.all_reduce(&mut one, op::Sum)?;
+        comm.reduce(p - 1, &mut one, op::Sum)?;
+        comm.all_gather(&[me], &mut all)?;
+        comm.all_to_all(&all.clone(), &mut all)?;
+        comm.reduce_scatter(&all, &mut one, op::Sum)?;
+        comm.scan(&mut one, op::Sum)
+    });
+    let of = |rank: &rankfold::Counts| (rank.operations, rank.messages, rank.bytes);
+    let counts = report.counts.iter().map(of).collect();
+    report.into_result().unwrap();
+    counts
+}
+
+#[test]
+fn reads_that_are_counted_at_once_are_as_many_as_those_that_are_traced() {
+    for ranks in [1, 2, 3, 5] {
+        let machine = Machine::from_text("core:8").unwrap();
+        let world = World::new(ranks).check(false).machine(machine);
+        assert_eq!(counted(&world), counted(&world.clone().trace(true)));
+    }
+}
+
 #[test]
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
+}
+
+#[test]
+fn all_of_it_holds_where_each_rank_has_a_cpu() {
+    channels::elsewhere(&[]);
 }

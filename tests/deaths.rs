@@ -60,3 +60,8 @@ fn for_all_sizes<R: Send>(
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }
+
+#[test]
+fn all_of_it_holds_where_each_rank_has_a_cpu() {
+    channels::elsewhere(&[]);
+}

@@ -417,3 +417,8 @@ fn where_lanes_and_mailboxes_take_turns() {
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }
+
+#[test]
+fn all_of_it_holds_where_each_rank_has_a_cpu() {
+    channels::elsewhere(&[]);
+}

@@ -486,3 +486,8 @@ fn one_line_and_one_call_may_list_closures_of_several_types() {
         })
         .unwrap();
 }
+
+#[test]
+fn all_of_it_holds_where_each_rank_has_a_cpu() {
+    channels::elsewhere(&[]);
+}

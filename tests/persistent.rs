@@ -362,3 +362,8 @@ fn ranks_that_use_different_algorithms_mismatch_with_the_lines_that_describe_the
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }
+
+#[test]
+fn all_of_it_holds_where_each_rank_has_a_cpu() {
+    channels::elsewhere(&[]);
+}

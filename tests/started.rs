@@ -180,3 +180,8 @@ fn all_blocks_may_have_other_lengths() {
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }
+
+#[test]
+fn all_of_it_holds_where_each_rank_has_a_cpu() {
+    channels::elsewhere(&[]);
+}

@@ -461,3 +461,8 @@ fn wrong_arguments_and_types_are_refused() {
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }
+
+#[test]
+fn all_of_it_holds_where_each_rank_has_a_cpu() {
+    channels::elsewhere(&[]);
+}

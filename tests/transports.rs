@@ -6,6 +6,7 @@ use std::process::Command;
 
 use rankfold::check::{Goal, check};
 use rankfold::collective::{Algorithm, Call, Choice, Collective};
+use rankfold::machine::Machine;
 use rankfold::{Transport, World, WorldError, op};
 
 const VARIABLE: &str = "RANKFOLD_TRANSPORT";
@@ -36,12 +37,17 @@ fn every_algorithm_sends_the_messages_of_its_schedule_over_channels() {
         Algorithm::Halving,
         Algorithm::Ring,
     ];
-    for (ranks, length) in [(2, 1), (5, 3), (8, 20_000)] {
+    let points = [(2, 1), (5, 3), (8, 20_000)]
+        .map(|(ranks, length)| [(ranks, length, 1), (ranks, length, 8)]);
+    for (ranks, length, cores) in points.into_iter().flatten() {
         for algorithm in all {
             let call = Call::new(Collective::AllReduce, ranks, length).commuting();
+            let call = if ranks > cores { call.crowded() } else { call };
+            let machine = Machine::from_text(&format!("core:{cores}")).unwrap();
             let schedule = algorithm.schedule(&call).unwrap();
             let proof = check(&*schedule, &Goal::all_reduce(length)).unwrap();
-            let report = over_channels(ranks).check(false).run_each(|comm| {
+            let world = over_channels(ranks).check(false).machine(machine);
+            let report = world.run_each(|comm| {
                 let mut v = vec![comm.rank() as u64; length];
                 comm.using(algorithm).all_reduce(&mut v, op::Sum)?;
                 assert!(v.iter().all(|&x| x as usize == ranks * (ranks - 1) / 2));

@@ -262,7 +262,7 @@ fn a_number_of_ranks_that_was_not_measured_follows_the_nearest_by_ratio() {
         (9, "chain"),
         (18, "chain"),
         (1, "doubling"),
-        (19, "doubling"),
+        (19, "cells"),
     ] {
         assert_eq!(chosen(ranks).0, wanted, "{ranks} ranks");
     }

@@ -62,8 +62,8 @@ pub enum Algorithm {
     #[doc(alias = "recursive-doubling")]
     Doubling,
     /// Each rank writes its short vector into a cell that all ranks can read, and the ranks that need it read it there.
-    /// In an all-reduce of more than two ranks, the first one folds for all, or the last to arrive where ranks take turns on
-    /// the CPUs. Each message of its schedule is a read of a cell.
+    /// In an all-reduce every rank reads the cells of all others; where more than two ranks take turns on the CPUs, the last
+    /// to arrive folds for all, and the schedule shows rank 0 as the last. Each message is a read of a cell.
     Cells,
     /// A central barrier: all ranks count themselves in at one atomic word, and the last to arrive releases the others.
     /// Its schedule shows rank 0 as the last.
@@ -77,7 +77,8 @@ pub enum Algorithm {
     /// Over shared memory: every rank reads the parts that it needs of other ranks' vectors in place, and folds its
     /// block for all. Each message of its schedule is such a read, or a store into the vector of another rank. Two
     /// ranks whose cores are far apart may fold whole vectors, each for itself, as in [`Exchange`]; in a reduce, the
-    /// root, in a scan, rank 1.
+    /// root, in a scan, rank 1. In a broadcast every rank reads the vector of the root, or, if it is long, or there are two
+    /// ranks, or they take turns on the CPUs, a share of it, which it stores into the vectors of all.
     Direct,
     /// Dissemination on a circle.
     Dissemination,

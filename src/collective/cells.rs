@@ -1,7 +1,8 @@
 //! The reads of collectives over cells, as schedules: which rank reads which vector, and the order of the fold.
 
 use super::boxed::Boxed;
-use super::in_order::{FoldedFrom, StarFold};
+use super::direct;
+use super::in_order::{Fold, FoldedFrom, StarFold};
 use super::{Call, Collective, simple_exchange};
 use crate::Rank;
 use crate::schedule::{
@@ -14,7 +15,8 @@ fn all_read(ranks: usize, root: Rank, length: usize) -> impl Schedule + use<> {
     FoldAlong::new(StarTo::new(ranks, root), length).reversed()
 }
 
-/// The all-reduce, and the barrier: two ranks read each other's cells; of more, rank 0 folds for all.
+/// The all-reduce, and the barrier: every rank reads the cells of all others; where ranks take turns on the CPUs, rank 0
+/// folds for all.
 pub(super) fn all_reduce(call: &Call) -> Box<dyn Schedule> {
     let (ranks, n) = (call.ranks(), call.length());
     if ranks == 2 {
@@ -24,7 +26,14 @@ pub(super) fn all_reduce(call: &Call) -> Box<dyn Schedule> {
             false => Box::new(exchange),
         };
     }
-    Box::new(all_reduce_at(call, 0))
+    if call.crowded {
+        return Box::new(all_reduce_at(call, 0));
+    }
+    Box::new(AllReduceByReads {
+        ranks,
+        length: n,
+        from_input: call.from_input,
+    })
 }
 
 /// The all-reduce in which one rank folds for all.
@@ -41,6 +50,94 @@ pub(crate) fn all_reduce_at(call: &Call, root: Rank) -> impl Schedule + use<> {
         vectors,
     };
     fold.then(all_read(ranks, root, length))
+}
+
+/// The all-reduce in which every rank reads the vectors of all others, in rank order: in step `s`, ranks `p` and `s - p` read
+/// each other's. In place, it saves its own first, which the others read.
+#[derive(Clone, Copy, Debug)]
+struct AllReduceByReads {
+    ranks: usize,
+    length: usize,
+    from_input: bool,
+}
+
+impl AllReduceByReads {
+    /// The number of steps before the messages.
+    fn before(&self) -> usize {
+        usize::from(!self.from_input && self.length > 0)
+    }
+
+    /// The elements of a rank that the others read.
+    fn own(&self) -> Region {
+        match self.from_input {
+            true => Region::input(0..self.length),
+            false => Region::scratch(0..self.length),
+        }
+    }
+
+    fn output(&self) -> Region {
+        Region::output(0..self.length)
+    }
+
+    fn save(&self) -> Step {
+        Step {
+            local: Some(LocalCopy::new(self.output(), self.own())),
+            ..Step::IDLE
+        }
+    }
+
+    /// The turn of `peer` in the fold of `rank`.
+    fn read(&self, rank: Rank, peer: Rank) -> Step {
+        let fold = Fold {
+            rank,
+            own: self.own(),
+            result: self.output(),
+        };
+        let transfer = |region| (peer != rank).then_some(Transfer { peer, region });
+        Step {
+            local: fold.local(peer),
+            send: transfer(fold.own),
+            recv: transfer(fold.result),
+            combine: fold.combine(peer),
+            ..Step::IDLE
+        }
+    }
+}
+
+impl Schedule for AllReduceByReads {
+    fn ranks(&self) -> usize {
+        self.ranks
+    }
+
+    fn steps(&self) -> usize {
+        self.before() + 2 * self.ranks - 1
+    }
+
+    fn step(&self, rank: Rank, step: usize) -> Step {
+        match step.checked_sub(self.before()) {
+            None => self.save(),
+            Some(turn) => {
+                let peer = direct::partner(self.ranks, rank, turn);
+                peer.map_or(Step::IDLE, |peer| self.read(rank, peer))
+            }
+        }
+    }
+
+    fn copies_first(&self) -> bool {
+        true
+    }
+
+    fn lengths(&self, _: Rank) -> Lengths {
+        let (input, scratch) = match self.from_input {
+            true => (self.length, 0),
+            false => (0, self.length),
+        };
+        Lengths {
+            input,
+            output: self.length,
+            scratch,
+        }
+    }
 }
 
 /// The root reads all vectors.

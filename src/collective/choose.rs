@@ -18,13 +18,19 @@ pub(crate) const CELL_BYTES: usize = 4 << 10;
 /// Elements with a stricter alignment do not use cells.
 const CELL_ALIGNMENT: usize = 64;
 
-/// Longer vectors, in bytes, of more than two ranks are read in place; where ranks take turns, only vectors that exceed a
-/// cell are.
+/// Longer vectors, in bytes, of which a rank reads those of many others, are read in place, where it reads a share of them;
+/// where ranks take turns, only vectors that exceed a cell are.
 const DIRECT: usize = 1 << 10;
 
-/// The same of two ranks that both write; in an all-gather or with a root, cells take all that they can hold. What is
-/// longer takes more time through cells than in place where it is not rewritten between calls.
+/// The same of an all-reduce of a few ranks, of a reduce-scatter, and of an all-to-all of two ranks; otherwise cells take all
+/// that they can hold. What is longer takes more time through cells than in place where it is not rewritten between calls.
 const PAIR: usize = 2 << 10;
+
+/// The greatest number of ranks that are a few.
+const FEW: usize = 4;
+
+/// The greatest number of ranks, a core for each, among which scans of longer vectors over cells were measured.
+const MEASURED: usize = 16;
 
 /// The maximum number of bytes that goes through a cell in place of far shorter elements: seven accumulators of `f64`
 /// take as long there as the seven numbers in place.
@@ -33,7 +39,7 @@ const LONG_IN_CELLS: usize = 2 << 10;
 /// Above this number of bytes, transfer time outweighs the number of steps.
 const LONG: usize = 8 << 10;
 
-/// The numbers of ranks for which cells are used: more would overload the rank that reads them.
+/// The numbers of ranks for which cells are used: more would take a rank that reads them all too long.
 const IN_CELLS: RangeInclusive<usize> = 2..=64;
 
 /// With fewer ranks than this, algorithms by blocks do not move fewer elements.
@@ -315,6 +321,10 @@ fn is_long(call: &Call, element_bytes: usize) -> bool {
 /// long vectors, a leader would have to fold or pass on data of all ranks; algorithms that move neighbouring blocks in
 /// rank order stay inside the groups as far as possible, and do not wait for a single rank.
 fn pick_in_groups(call: &Call, element_bytes: usize, flat: Picked) -> Picked {
+    if flat.algorithm == Algorithm::Cells && call.collective.is_scan() {
+        let why = "with cells every rank would read from other groups";
+        return picked(Algorithm::Doubling, Some(flat.algorithm), Why::Always(why));
+    }
     if Algorithm::HIERARCHICAL.refused(call).is_some() {
         return flat;
     }
@@ -341,7 +351,7 @@ const GATE: &str = "the last rank to arrive releases all, and no rank waits for 
 fn pick_flat(call: &Call, elements: Elements) -> Picked {
     use Algorithm::*;
     let over = pick_messages(call, elements.bytes);
-    let serves = !call.collective.is_scan() || call.ranks() == 2;
+    let serves = !call.collective.is_scan() || call.ranks() == 2 || !call.crowded;
     if serves && is_for_cells(call, elements) && Cells.refused(call).is_none() {
         return picked(Cells, Some(over.algorithm), Why::Cells);
     }
@@ -355,7 +365,8 @@ fn pick_flat(call: &Call, elements: Elements) -> Picked {
 /// nothing need not be there when messages arrive.
 fn pick_started(call: &Call, elements: Elements) -> Picked {
     let sent = || {
-        let in_one_round = call.ranks() <= ONE_ROUND && is_for_cells(call, elements);
+        let short = call.most_written().saturating_mul(elements.bytes) <= started_up_to(call);
+        let in_one_round = short && call.ranks() <= ONE_ROUND && is_for_cells(call, elements);
         match in_one_round && !call.collective.is_scan() && Algorithm::Cells.refused(call).is_none()
         {
             true => picked(Algorithm::Cells, None, Why::Cells),
@@ -365,19 +376,32 @@ fn pick_started(call: &Call, elements: Elements) -> Picked {
     in_groups(call, elements.bytes, sent)
 }
 
-/// The number of bytes above which more than two ranks read memory in place. This takes two synchronizations, and ranks
+/// The number of bytes above which ranks read memory in place what is not for cells. This takes two synchronizations, and ranks
 /// that take turns pay a round of turns for each.
 fn direct_from(call: &Call) -> usize {
     if call.crowded { CELL_BYTES } else { DIRECT }
 }
 
-/// The number of bytes up to which cells are used: two ranks meet once there, and twice in place.
+/// The number of bytes up to which cells are used: ranks meet once there, and twice in place. Where a rank reads whole vectors
+/// of others, many of them take longer than a second meeting.
 fn cells_up_to(call: &Call) -> usize {
     use Collective::*;
     match call.collective {
-        _ if call.crowded || call.ranks() != 2 => direct_from(call),
-        AllReduce | ReduceScatter | AllToAll => PAIR,
+        _ if call.crowded => CELL_BYTES,
+        Reduce if call.ranks() > 2 => DIRECT,
+        AllReduce if call.ranks() > FEW => DIRECT,
+        AllReduce | ReduceScatter => PAIR,
+        Scan | ExclusiveScan if call.ranks() > MEASURED => DIRECT,
+        AllToAll if call.ranks() == 2 => PAIR,
         _ => CELL_BYTES,
+    }
+}
+
+/// The number of bytes up to which the messages of a started call are those of cells.
+fn started_up_to(call: &Call) -> usize {
+    match call.ranks() {
+        2 => CELL_BYTES,
+        _ => direct_from(call),
     }
 }
 

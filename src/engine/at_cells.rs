@@ -119,18 +119,14 @@ impl AtCellPort<'_> {
         if self.cell_port.lagging().is_some() {
             self.wait_for_room()?;
         }
+        if call.comm.core.port.recorder.traces() {
+            call.each(readers, |reader| call.note_sending(reader, bytes(reader)));
+        }
         // Checked before the post: after it a reader may read and return.
-        let mut gone = None;
-        call.each(readers, |reader| {
-            call.note_sending(reader, bytes(reader));
-            gone = gone.or(call.is_gone(reader));
-        });
+        let gone = call.first_gone(readers);
         post(&mut self.cell_port, call.stamp());
         call.rouse_readers(readers);
-        call.each(readers, |reader| {
-            call.note_sent(reader);
-            call.comm.core.port.count(bytes(reader));
-        });
+        call.count_sent(readers, bytes);
         self.call.settle();
         match gone {
             None => Ok(()),
@@ -138,16 +134,49 @@ impl AtCellPort<'_> {
         }
     }
 
-    /// Waits until all other ranks have written their cells.
+    /// Waits until all other ranks have written their cells, which are expected to have `bytes` bytes.
     #[inline]
-    pub(crate) fn wait_for_all(&mut self) -> Result<()> {
+    pub(crate) fn wait_for_all(&mut self, bytes: usize) -> Result<()> {
         self.call.settle();
-        match self.cell_port.missing() {
+        let ahead = if bytes < MEDIUM { bytes } else { 0 };
+        match self.cell_port.missing(ahead) {
             None => Ok(()),
             Some(_) => {
                 self.cell_port.has_waited();
-                self.wait_for_missing()
+                self.wait_for_missing(ahead)
             }
+        }
+    }
+
+    /// Counts that this rank reads the cells of all others, if that can be counted at once: no message is traced, and no
+    /// injected fault strikes among the reads.
+    #[inline]
+    pub(crate) fn count_reads_of_all(&self) -> bool {
+        let (core, others) = (&self.call.comm.core, self.call.size() - 1);
+        let at_once =
+            self.holds.is_none() && !core.port.recorder.traces() && core.tick_all(others as u64);
+        if at_once && others > 0 {
+            let last = others - usize::from(self.call.rank() == others);
+            let last = self.call.comm.to_world(last);
+            core.port.recorder.has_received_all(others as u64, last);
+        }
+        at_once
+    }
+
+    /// Prefetches the long message of a rank, if there is such a rank: all are there, and this one is read soon.
+    #[inline]
+    pub(crate) fn fetch_of_all(&self, from: Rank, bytes: usize) {
+        if bytes >= MEDIUM && from < self.call.size() {
+            self.cell_port.fetch(from, bytes);
+        }
+    }
+
+    /// Takes note of a cell that was opened after all were seen and its read was counted, or could not be opened.
+    #[inline(always)]
+    pub(crate) fn opened_of_all(&self, from: Rank, opened: Result<Floor, Label>) -> Result<()> {
+        match opened {
+            Ok(_) => Ok(()),
+            Err(label) => Err(self.call.strange_cell(from, label)),
         }
     }
 
@@ -177,8 +206,7 @@ impl AtCellPort<'_> {
 
     /// Writes this rank's cell for all others, as the last rank to arrive, before it releases them.
     pub(crate) fn tell_all(&mut self, post: impl FnOnce(&mut CellPort, Stamp)) -> Result<()> {
-        let mut others = self.call.others();
-        let gone = others.find_map(|rank| self.call.is_gone(rank));
+        let gone = self.call.first_gone(Readers::All);
         self.put(post)?;
         gone.map_or(Ok(()), |gone| Err(self.call.gone(gone)))
     }
@@ -282,13 +310,19 @@ impl AtCellPort<'_> {
     }
 
     #[inline(never)]
-    fn wait_for_missing(&mut self) -> Result<()> {
+    fn wait_for_missing(&mut self, ahead: usize) -> Result<()> {
         let (call, cell_port) = (self.call, RefCell::new(&mut *self.cell_port));
         let needs = || {
             let cell_port = cell_port.borrow();
             call.all_of(|rank| !cell_port.is_here(rank))
         };
-        let look = || cell_port.borrow_mut().missing().is_none().then_some(());
+        let look = || {
+            cell_port
+                .borrow_mut()
+                .missing(ahead)
+                .is_none()
+                .then_some(())
+        };
         call.wait(&needs, None, look)
     }
 
@@ -358,11 +392,33 @@ impl InCall<'_> {
         }
     }
 
-    /// Returns `rank` if it has ended.
+    /// Counts a message to each reader of this rank's cell.
     #[inline]
-    fn is_gone(&self, rank: Rank) -> Option<Rank> {
+    fn count_sent(&self, readers: Readers, bytes: impl Fn(Rank) -> usize) {
+        let (mut messages, mut total, mut last) = (0, 0, None);
+        self.each(readers, |reader| {
+            messages += 1;
+            total += bytes(reader);
+            last = Some(reader);
+        });
+        if let Some(last) = last {
+            let port = &self.comm.core.port;
+            port.count_all(messages, total);
+            port.recorder
+                .has_sent_all(messages, self.comm.to_world(last));
+        }
+    }
+
+    /// The first reader of this rank's cell that has ended. Its own rank has not.
+    #[inline]
+    fn first_gone(&self, readers: Readers) -> Option<Rank> {
+        let readers = match readers {
+            Readers::One(one) => one..one + 1,
+            Readers::Above(writer) => writer + 1..self.size(),
+            Readers::All => 0..self.size(),
+        };
         let run = self.comm.core.port.run();
-        (!self.comm.shared.is_there(rank, run)).then_some(rank)
+        self.comm.shared.first_gone(readers, run)
     }
 
     #[inline]

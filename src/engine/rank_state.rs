@@ -108,6 +108,17 @@ impl Core {
         Ok(())
     }
 
+    /// Counts several operations at once, if none of them is the limit; returns whether it has.
+    #[inline]
+    pub(crate) fn tick_all(&self, operations: u64) -> bool {
+        let count = self.port.begun() + operations;
+        let is_below = count < self.limit.get();
+        if is_below {
+            self.port.begin(count);
+        }
+        is_below
+    }
+
     /// Handles the operation that is the limit, and every operation after the end of the rank.
     #[cold]
     fn beyond(&self, count: u64) -> Result<()> {

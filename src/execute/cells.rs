@@ -1,9 +1,9 @@
 //! Collectives of short vectors over cells, slots in shared memory of which each rank writes its own: each rank writes
 //! its contribution once, and the ranks that need it read it there.
 //!
-//! This takes one hop where ranks need what others have written, and two, *gather* and *release*, where more than two
-//! ranks need one result. Rank 0 then folds for all, or the last rank to arrive where ranks take turns on the CPUs.
-//! Operands are folded in rank order, whichever rank folds. No algorithm is implemented a second time here: which rank
+//! This takes one hop. In an all-reduce every rank reads all cells, and so folds for itself. Where ranks take turns on the
+//! CPUs it takes two, *gather* and *release*: the last rank to arrive folds for all. Operands are folded in rank order,
+//! whichever rank folds. No algorithm is implemented a second time here: which rank
 //! needs what from which is all that [`over_cells`](super::over_cells) defines.
 
 use crate::Rank;
@@ -184,18 +184,52 @@ impl RankAtCells<'_, '_> {
         into: &mut [T],
         op: &impl Operator<T>,
     ) -> Result<()> {
-        let block = self.call.blocks.block(self.me);
-        moves::note(from, self.me, block.clone());
-        let (count, part) = match self.others {
-            Readers::One(_) => (block.len(), 0..block.len()),
-            _ => (whole, block),
+        let count = match self.others {
+            Readers::One(_) => self.call.blocks.count(self.me),
+            _ => whole,
         };
         let bytes = count * size_of::<T>();
         self.cells.wait_until_written(from, bytes, Early::Most)?;
+        let opened = self.open_block(from, count, combine, into, op);
+        self.cells.opened(from, opened)
+    }
+
+    /// The same when the cells of all are there, and of more than two ranks.
+    #[inline]
+    pub(super) fn take_block_of_all<T: Element>(
+        &mut self,
+        counted: bool,
+        (from, combine): (Rank, Combine),
+        whole: usize,
+        into: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<()> {
+        if !counted {
+            return self.take_block(from, whole, combine, into, op);
+        }
+        let opened = self.open_block(from, whole, combine, into, op);
+        self.cells.opened_of_all(from, opened)
+    }
+
+    /// Opens a cell of `count` elements: this rank's block, or the whole vector.
+    #[inline(always)]
+    fn open_block<T: Element>(
+        &self,
+        from: Rank,
+        count: usize,
+        combine: Combine,
+        into: &mut [T],
+        op: &impl Operator<T>,
+    ) -> Result<Floor, Label> {
+        let block = self.call.blocks.block(self.me);
+        moves::note(from, self.me, block.clone());
+        let part = match self.others {
+            Readers::One(_) => 0..block.len(),
+            _ => block,
+        };
         let (found, stamp) = self.cells.found(from);
         let show = |theirs: &[T]| combined(combine, into, &theirs[part], op);
-        let opened = found.open(stamp, count, show);
-        self.cells.opened(from, opened)
+        found.open(stamp, count, show)
     }
 
     /// Combines all elements of another rank with those held.
@@ -247,13 +281,15 @@ impl RankAtCells<'_, '_> {
             .write(readers, |_| bytes, |port, stamp| held.post(port, stamp))
     }
 
-    /// Waits until all other ranks have written. If there is only one other rank, reading its cell waits anyway.
+    /// Waits until all other ranks have written messages of about `bytes` bytes; returns whether the reads of all of them were
+    /// counted. If there is only one other rank, reading its cell waits and counts anyway.
     #[inline]
-    pub(super) fn wait_for_others(&mut self) -> Result<()> {
-        match self.others {
-            Readers::One(_) => Ok(()),
-            _ => self.cells.wait_for_all(),
+    pub(super) fn wait_for_others(&mut self, bytes: usize) -> Result<bool> {
+        if let Readers::One(_) = self.others {
+            return Ok(false);
         }
+        self.cells.wait_for_all(bytes)?;
+        Ok(self.cells.count_reads_of_all())
     }
 
     /// All-reduces what the ranks hold.
@@ -262,16 +298,23 @@ impl RankAtCells<'_, '_> {
         if self.takes_turns() {
             return self.all_reduce_in_turns(held);
         }
-        held.begin();
+        // The first two ranks fold others into what they hold; the rest take what rank 0 has first.
+        if self.me < 2 {
+            held.begin();
+        }
         self.all_reduce_held(held)
     }
 
-    /// Two ranks read each other's cells; of more ranks, rank 0 folds for all.
+    /// Every rank reads the cells of all others; where ranks take turns, rank 0 folds for all.
     #[inline(always)]
     pub(super) fn all_reduce_held(&mut self, held: &mut impl Contribution) -> Result<()> {
         if self.ranks == 2 {
             self.write_held(self.others, held)?;
             return self.fold_held(held);
+        }
+        if !self.call.crowded {
+            self.write_held(Readers::All, held)?;
+            return self.fold_all(held);
         }
         if self.me > 0 {
             self.write_held(Readers::One(0), held)?;
@@ -314,10 +357,11 @@ impl RankAtCells<'_, '_> {
             self.cells.ask_for::<T>(other, block(other).len());
         }
         all[block(self.me)].copy_from_slice(own);
-        self.wait_for_others()?;
+        let counted = self.wait_for_others(size_of_val(own))?;
         for from in self.all_others() {
             let place = self.call.blocks.block(from);
-            self.copy(from, &mut all[place])?;
+            let held = &mut HeldVector(&mut all[place], &First, None);
+            self.take_of_all(counted, from, held, Combine::Replace)?;
         }
         Ok(())
     }
@@ -348,21 +392,44 @@ impl RankAtCells<'_, '_> {
     }
 
     fn fold_all(&mut self, acc: &mut impl Contribution) -> Result<()> {
-        self.cells.wait_for_all()?;
-        // A contribution that is already in `acc` is not read from the cell.
-        let lies_there = self.me < 2;
-        let me = self.me;
-        let skip = |from: Rank| from + Rank::from(lies_there && from == me);
-        let mut from = skip(0);
-        while from < self.ranks {
-            let combine = match from {
-                0 if !lies_there => Combine::Replace,
-                0 => Combine::FoldLeft,
-                _ => Combine::FoldRight,
-            };
-            self.take(from, acc, combine, Early::Most)?;
-            from = skip(from + 1);
+        let bytes = acc.bytes();
+        let counted = self.wait_for_others(bytes)?;
+        self.cells.fetch_of_all(Rank::from(self.me == 0), bytes);
+        for (from, combine) in in_order(self.ranks, self.me) {
+            self.cells.fetch_of_all(from + 1, bytes);
+            self.take_of_all(counted, from, acc, combine)?;
         }
         Ok(())
     }
+
+    /// Combines all elements of a rank with those held, when the cells of all are there.
+    #[inline(always)]
+    fn take_of_all(
+        &mut self,
+        counted: bool,
+        from: Rank,
+        held: &mut impl Contribution,
+        combine: Combine,
+    ) -> Result<()> {
+        if !counted {
+            return self.take(from, held, combine, Early::Most);
+        }
+        moves::note(from, self.me, 0..held.count());
+        let (found, stamp) = self.cells.found(from);
+        let opened = held.combine(combine, found, stamp);
+        self.cells.opened_of_all(from, opened)
+    }
+}
+
+/// The ranks whose vectors a rank folds into its own, and how, in rank order. Its own is already there, if it is the first or
+/// the second; otherwise it is read from its cell when its turn comes.
+#[inline]
+fn in_order(ranks: usize, me: Rank) -> impl Iterator<Item = (Rank, Combine)> {
+    let lies_there = me < 2;
+    let all = (0..ranks).filter(move |&from| !(lies_there && from == me));
+    all.map(move |from| match from {
+        0 if !lies_there => (from, Combine::Replace),
+        0 => (from, Combine::FoldLeft),
+        _ => (from, Combine::FoldRight),
+    })
 }

@@ -26,10 +26,12 @@ use crate::transport::memory::shared_vectors::SharedVectors;
 use crate::unwind;
 
 /// The accesses of ranks to each other's memory in a call.
-fn job(plan: &Plan) -> Job {
+fn job(plan: &Plan, element_bytes: usize) -> Job {
     let call = &plan.shape;
+    let bytes = call.length().saturating_mul(element_bytes);
     match call.collective {
         Collective::Reduce | Collective::Broadcast if plan.is_by_root => Job::By(call.root),
+        Collective::Broadcast if is_read_whole(call, bytes) => Job::Own,
         Collective::AllReduce | Collective::Reduce | Collective::Broadcast => Job::Shares,
         Collective::Scan | Collective::ExclusiveScan => Job::Shares,
         Collective::Gather => Job::Collect(call.root),
@@ -47,6 +49,22 @@ fn folds_whole(call: &Call, folds: &dyn Folds) -> bool {
     };
     let bytes = call.length() * folds.info().size();
     call.ranks() == 2 && bytes <= most && folds.is_light()
+}
+
+/// The longest vector of a broadcast, in bytes, that each of three ranks, and of more, reads whole: longer ones do not stay in
+/// the near caches of the root.
+const READ_BY_THREE: usize = 64 << 10;
+const READ_BY_MORE: usize = 1 << 20;
+
+/// Whether each rank reads the whole vector of the root of a broadcast, and writes its own. Otherwise each rank reads a share
+/// and stores it to all others: of two ranks both work then, but each line of each output is taken away from its rank.
+fn is_read_whole(call: &Call, bytes: usize) -> bool {
+    let most = match call.ranks() {
+        0..=2 => return false,
+        3 => READ_BY_THREE,
+        _ => READ_BY_MORE,
+    };
+    !call.crowded && bytes <= most
 }
 
 /// The vectors that a rank brings to a call.
@@ -86,7 +104,9 @@ fn run(call: &Call, rank: Rank, vectors: &SharedVectors<'_>, folds: &dyn Folds) 
         Collective::ExclusiveScan if call.ranks() == 2 => vectors.copy_share(),
         Collective::Scan => vectors.scan_share(folds, false),
         Collective::ExclusiveScan => vectors.scan_share(folds, true),
-        Collective::Broadcast => vectors.copy_share(),
+        Collective::Broadcast if vectors.job() != Job::Own => vectors.copy_share(),
+        Collective::Broadcast if rank == call.root => {}
+        Collective::Broadcast => vectors.copy(call.root, 0..call.length(), 0),
         Collective::ReduceScatter => vectors.fold(&blocks.block(rank), folds),
         Collective::Gather => vectors.collect(),
         Collective::Scatter => vectors.copy(call.root, blocks.block(rank), 0),
@@ -128,7 +148,7 @@ impl InCall<'_> {
             epoch,
             me,
             print: self.print,
-            job: job(plan),
+            job: job(plan, folds.info().size()),
             whole: me == 0 && epoch.is_far() && folds_whole(shape, folds) && !self.is_ordered(),
             lists: &self.comm.core.lists,
             copies: &self.comm.core.port.copies,

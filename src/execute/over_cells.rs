@@ -140,7 +140,7 @@ pub(crate) fn reduce_scatter<T: Element, O: Operator<T>>(
         own.copy_from_slice(&input[block]);
         return table.fold(own, op);
     }
-    table.cells.wait_for_all()?;
+    let counted = table.wait_for_others(0)?;
     for from in 0..table.ranks {
         let combine = match from {
             0 => Combine::Replace,
@@ -148,7 +148,7 @@ pub(crate) fn reduce_scatter<T: Element, O: Operator<T>>(
         };
         match from == table.me {
             true => combined(combine, own, &input[block.clone()], op),
-            false => table.take_block(from, input.len(), combine, own, op)?,
+            false => table.take_block_of_all(counted, (from, combine), input.len(), own, op)?,
         }
     }
     Ok(())
@@ -228,10 +228,10 @@ pub(crate) fn all_to_all<T: Element, O: Operator<T>>(
     let block = table.call.blocks.block(table.me);
     let place = |from| from * block.len()..(from + 1) * block.len();
     output[place(table.me)].copy_from_slice(&input[block.clone()]);
-    table.wait_for_others()?;
+    let counted = table.wait_for_others(0)?;
     for from in table.all_others() {
-        let place = &mut output[place(from)];
-        table.take_block(from, input.len(), Combine::Replace, place, &First)?;
+        let (place, read) = (&mut output[place(from)], (from, Combine::Replace));
+        table.take_block_of_all(counted, read, input.len(), place, &First)?;
     }
     Ok(())
 }

@@ -9,6 +9,7 @@ use std::sync::{LazyLock, Mutex};
 
 use crate::check::{Goal, check, check_pieces, check_with};
 use crate::collective::{Algorithm, Call, Collective, all_reduce_at};
+use crate::machine::Machine;
 use crate::moves::{self, Move};
 use crate::op::{Operator, OperatorKind};
 use crate::schedule::{Buffer, Combine, Region, Schedule};
@@ -85,6 +86,8 @@ fn start(call: &Call, rank: Rank) -> (Vec<Term>, Vec<Term>) {
 /// The actions that one rank executed in a call.
 struct Executed {
     algorithm: Algorithm,
+    /// Whether ranks took turns on the CPUs.
+    crowded: bool,
     output: Vec<Term>,
     moves: Vec<Move>,
 }
@@ -103,6 +106,7 @@ fn execute(comm: &Comm, call: &Call) -> Result<Executed> {
     }
     Ok(Executed {
         algorithm,
+        crowded: comm.is_crowded(),
         output,
         moves: moves::take(),
     })
@@ -224,8 +228,8 @@ fn write(memory: &mut Memory, rank: Rank, region: Region, combine: Combine, data
 fn proved(call: &Call, ranks: &[Executed]) -> Box<dyn Schedule> {
     let algorithm = ranks[0].algorithm;
     let all = || ranks.iter().flat_map(|rank| &rank.moves);
-    if algorithm == Algorithm::Cells && call.collective == Collective::AllReduce && ranks.len() > 2
-    {
+    let folds_at_one = call.crowded && call.collective == Collective::AllReduce;
+    if algorithm == Algorithm::Cells && folds_at_one && ranks.len() > 2 {
         let is_read = |one: &Move, rank| one.from == rank && one.to != rank;
         let readers = |rank| all().filter(|one| is_read(one, rank)).count();
         let last = (0..ranks.len()).find(|&rank| readers(rank) > 1);
@@ -296,6 +300,11 @@ fn goal(call: &Call) -> Goal {
 
 /// Compares a call with its proof.
 fn compare(call: &Call, ranks: &[Executed]) {
+    let crowded = ranks[0].crowded;
+    let call = &Call {
+        crowded,
+        ..call.clone()
+    };
     let schedule = proved(call, ranks);
     let proof = match &call.pieces {
         Some(pieces) => check_pieces(&*schedule, pieces.clone()),
@@ -429,6 +438,18 @@ fn what_a_default_call_executes_is_what_was_proved() {
     assert!(ways.iter().all(|way| seen.contains_key(*way)));
 }
 
+/// Where each rank has a CPU of its own, no rank folds for all.
+#[test]
+fn what_ranks_that_take_no_turns_execute_is_what_was_proved() {
+    for ranks in [3, 4, 5, 8, 13] {
+        let calls = all_calls(ranks);
+        let world = World::new(ranks).machine(Machine::from_text("core:16").unwrap());
+        let executed = world.run(|comm| execute_all(comm, &calls)).unwrap();
+        assert!(!executed[0][0].crowded);
+        compare_all(&calls, executed);
+    }
+}
+
 /// Two ranks fold shares if they are near, and whole vectors if they are far: some calls of each kind do.
 #[test]
 fn what_near_and_far_ranks_execute_is_what_was_proved() {
@@ -476,18 +497,27 @@ fn traced(trace: &Trace, calls: usize) -> Vec<Vec<Message>> {
 /// they are far apart.
 #[test]
 fn what_a_traced_call_executes_and_counts_is_what_was_proved() {
-    let near = [2, 3, 5, 8, 13].map(|ranks| (ranks, false));
-    for (ranks, far) in near.into_iter().chain([(2, true)]) {
+    let cores = |cores: usize| Machine::from_text(&format!("core:{cores}")).unwrap();
+    let near = [2, 3, 5, 8, 13].map(|ranks| [(ranks, false, 1), (ranks, false, ranks)]);
+    for (ranks, far, there) in near.into_iter().flatten().chain([(2, true, 2)]) {
         let calls = all_calls(ranks);
-        let report = World::new(ranks).trace(true).run_each(|comm| {
+        let world = World::new(ranks).machine(cores(there)).trace(true);
+        let report = world.run_each(|comm| {
             comm.shared.epoch().insist_on_far(far);
             execute_all(comm, &calls)
         });
         let traced = traced(&report.trace().unwrap(), calls.len());
-        let algorithms = compare_all(&calls, report.into_result().unwrap());
+        let executed = report.into_result().unwrap();
+        let crowded = executed[0][0].crowded;
+        assert_eq!(crowded, there < ranks);
+        let algorithms = compare_all(&calls, executed);
         for ((call, algorithm), traced) in calls.iter().zip(algorithms).zip(traced) {
             // No message stands for an arrival at the gate.
             if algorithm != Algorithm::Gate {
+                let call = &Call {
+                    crowded,
+                    ..call.clone()
+                };
                 let schedule = algorithm.schedule(call).unwrap();
                 assert_eq!(
                     traced,

@@ -151,8 +151,8 @@ impl Tally {
     }
 
     #[inline]
-    pub(in crate::transport) fn sent(&self, bytes: usize) {
-        Tally::add(&self.messages, 1);
+    pub(in crate::transport) fn sent(&self, messages: u64, bytes: usize) {
+        Tally::add(&self.messages, messages);
         Tally::add(&self.bytes, bytes as u64);
     }
 }

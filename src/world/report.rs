@@ -114,11 +114,11 @@ impl<R, E> Report<R, E> {
     /// ```
     /// use rankfold::{World, op};
     ///
-    /// let report = World::new(4).trace(true).run_each(|comm| {
+    /// let report = World::new(2).trace(true).run_each(|comm| {
     ///     comm.all_reduce(&mut [comm.rank()], op::Sum)
     /// });
     /// let trace = report.trace().unwrap();
-    /// assert_eq!((trace.calls.len(), trace.messages.len()), (4, 6));
+    /// assert_eq!((trace.calls.len(), trace.messages.len()), (2, 2));
     /// ```
     pub fn trace(&self) -> Option<Trace> {
         self.grounds.recent.trace()

@@ -32,7 +32,7 @@ fn a_whole_world_inside_an_operator_has_cells_of_its_own() {
 
 #[test]
 fn an_operator_that_panics_in_a_cell_breaks_its_communicator_and_hurts_no_other() {
-    // Among more than two ranks one folds for all: the last to arrive if they take turns.
+    // Of more than two ranks that take turns one folds for all, the last to arrive; otherwise each that comes to it.
     for (ranks, n, villain) in [
         (2, 1, Some(0)),
         (2, 512, Some(1)),
@@ -60,7 +60,8 @@ fn an_operator_that_panics_in_a_cell_breaks_its_communicator_and_hurts_no_other(
             })
         });
         assert!(report.outcomes.iter().all(|rank| rank.value().is_some()));
-        assert_eq!(panicked.into_inner(), 1);
+        let most = if villain.is_none() { ranks } else { 1 };
+        assert!((1..=most).contains(&panicked.into_inner()));
     }
 }
 

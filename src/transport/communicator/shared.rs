@@ -1,6 +1,7 @@
 //! The state that the members of one communicator share.
 
 use std::any::Any;
+use std::ops::Range;
 use std::rc::Rc;
 use std::sync::{Arc, OnceLock};
 
@@ -126,6 +127,15 @@ impl CommShared {
     #[inline]
     pub(crate) fn is_there(&self, member: Rank, run: RunNumber) -> bool {
         !self.endpoints[member].sleeper.is_gone(run)
+    }
+
+    /// The first of these members that has ended in `run`.
+    #[inline]
+    pub(crate) fn first_gone(&self, mut members: Range<Rank>, run: RunNumber) -> Option<Rank> {
+        let endpoints = &self.endpoints[members.clone()];
+        let gone = |endpoint: &Arc<Endpoint>| endpoint.sleeper.is_gone(run);
+        let place = endpoints.iter().position(gone)?;
+        members.nth(place)
     }
 
     /// Wakes a member that sleeps, after something was put where it looks.

@@ -104,7 +104,7 @@ fn exchange(me: Rank, cell_port: &mut CellPort, length: usize) -> Option<()> {
             "both have left the calls before"
         );
         post(cell_port, me, call, length);
-        until(2, || cell_port.missing().is_none())?;
+        until(2, || cell_port.missing(0).is_none())?;
         read(cell_port, 1 - me, call, length);
         cell_port.leave(stamp(call));
     }
@@ -175,7 +175,7 @@ fn what_the_first_of_three_knows_is_passed_on_with_its_cell() {
                 until(3, || cell_port.is_here(0))?;
                 read(cell_port, 0, call, SHORT);
             } else {
-                until(3, || cell_port.missing().is_none())?;
+                until(3, || cell_port.missing(0).is_none())?;
                 (1..3).for_each(|from| read(cell_port, from, call, SHORT));
                 post(cell_port, me, call, SHORT);
             }
@@ -190,7 +190,7 @@ fn what_the_first_of_three_knows_is_passed_on_with_its_cell() {
 fn after_a_epoch_a_root_that_runs_ahead_waits_for_who_still_reads() {
     at_ports(2, 3, |me, cell_port| {
         post(cell_port, me, 0, LONG);
-        until(2, || cell_port.missing().is_none())?;
+        until(2, || cell_port.missing(0).is_none())?;
         read(cell_port, 1 - me, 0, LONG);
         cell_port.leave(stamp(0));
         for call in 1..3 {
@@ -239,7 +239,7 @@ fn two_communicators_are_not_in_each_other_s_way() {
                         post(cell_port, me, call, SHORT);
                     }
                     for cell_port in cell_ports.iter_mut().rev() {
-                        until(2, || cell_port.missing().is_none());
+                        until(2, || cell_port.missing(0).is_none());
                         read(cell_port, 1 - me, call, SHORT);
                         cell_port.leave(stamp(call));
                     }

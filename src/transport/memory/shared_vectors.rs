@@ -18,7 +18,7 @@
 //!     words ([`is_whole`]), and what is done in shares is refused then;
 //!   - [by one](Job::By): a rank accesses every vector, and the others none;
 //!   - [own](Job::Own): a rank writes to its own output and reads inputs, which are never written: they are shared
-//!     borrows for the duration of the call;
+//!     borrows for the duration of the call, or that of the root of a broadcast, a unique one that is only read;
 //!   - [collect](Job::Collect): a rank reads its own input, and writes to the root's output from where the inputs of
 //!     the ranks below end to where its own ends, which follows from lengths that all ranks have seen.
 //! - *No input is an output*, except a rank's own in place: an output is a unique borrow, and a vector that is read and
@@ -79,6 +79,12 @@ impl<'a> SharedVectors<'a> {
             info,
             whole,
         }
+    }
+
+    /// What the ranks do with each other's vectors.
+    #[inline]
+    pub(crate) fn job(&self) -> Job {
+        self.coming.job
     }
 
     /// What a rank brought to be read.

@@ -170,7 +170,13 @@ impl Port {
     /// Counts a message that this rank has sent.
     #[inline]
     pub(crate) fn count(&self, bytes: usize) {
-        self.endpoint.tally.sent(bytes);
+        self.count_all(1, bytes);
+    }
+
+    /// Counts messages that this rank has sent, of so many bytes together.
+    #[inline]
+    pub(crate) fn count_all(&self, messages: u64, bytes: usize) {
+        self.endpoint.tally.sent(messages, bytes);
     }
 
     /// The log of this rank's collective calls.

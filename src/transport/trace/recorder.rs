@@ -283,8 +283,22 @@ impl Recorder {
     /// Counts a message that has been posted.
     #[inline]
     pub(crate) fn has_sent(&self, to: Rank) {
-        self.course.sent.set(self.course.sent.get() + 1);
-        self.course.last.set(Last::to(to));
+        self.has_sent_all(1, to);
+    }
+
+    /// Counts several messages that have been posted, the last of them to `last`.
+    #[inline]
+    pub(crate) fn has_sent_all(&self, messages: u64, last: Rank) {
+        self.course.sent.set(self.course.sent.get() + messages);
+        self.course.last.set(Last::to(last));
+    }
+
+    /// Counts several messages that have been taken and are not traced, the last of them from `last`.
+    #[inline]
+    pub(crate) fn has_received_all(&self, messages: u64, last: Rank) {
+        let received = &self.course.received;
+        received.set(received.get() + messages);
+        self.course.last.set(Last::from(last));
     }
 
     /// Traces that a message is about to be posted.

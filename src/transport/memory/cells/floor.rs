@@ -80,12 +80,16 @@ impl CellPort {
         self.find(from, 0).is_some()
     }
 
-    /// The first rank other than this one whose message of the current call is not there.
+    /// The first rank other than this one whose message of the current call is not there. Of those that are there, the lines
+    /// of messages of `ahead` bytes are prefetched.
     #[inline]
-    pub(crate) fn missing(&mut self) -> Option<Rank> {
+    pub(crate) fn missing(&mut self, ahead: usize) -> Option<Rank> {
         while self.seen < self.cells.columns.len() {
-            if self.seen != self.me && !self.is_here(self.seen) {
-                return Some(self.seen);
+            if self.seen != self.me {
+                if !self.is_here(self.seen) {
+                    return Some(self.seen);
+                }
+                self.fetch(self.seen, ahead);
             }
             self.seen += 1;
         }
