@@ -392,6 +392,7 @@ fn all_of_it_holds_over_channels() {
     channels::again(&[
         "levels_that_are_switched_off",
         "where_there_is_nothing_to_follow",
+        "worlds_that_choose_no_machine",
     ]);
 }
 

@@ -496,8 +496,3 @@ mod on_signal {
 fn all_of_it_holds_over_channels() {
     channels::again(&[]);
 }
-
-#[test]
-fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
-}

@@ -22,8 +22,8 @@ const CELL_ALIGNMENT: usize = 64;
 /// where ranks take turns, only vectors that exceed a cell are.
 const DIRECT: usize = 1 << 10;
 
-/// The same of an all-reduce of a few ranks, of a reduce-scatter, and of an all-to-all of two ranks; otherwise cells take all
-/// that they can hold. What is longer takes more time through cells than in place where it is not rewritten between calls.
+/// The same of an all-reduce of a few ranks, of a reduce of more than two, of a reduce-scatter, and of an all-to-all of two;
+/// otherwise cells take all that they can hold. What is longer takes more time through cells than in place where it is not rewritten between calls.
 const PAIR: usize = 2 << 10;
 
 /// The greatest number of ranks that are a few.
@@ -388,9 +388,9 @@ fn cells_up_to(call: &Call) -> usize {
     use Collective::*;
     match call.collective {
         _ if call.crowded => CELL_BYTES,
-        Reduce if call.ranks() > 2 => DIRECT,
         AllReduce if call.ranks() > FEW => DIRECT,
         AllReduce | ReduceScatter => PAIR,
+        Reduce if call.ranks() > 2 => PAIR,
         Scan | ExclusiveScan if call.ranks() > MEASURED => DIRECT,
         AllToAll if call.ranks() == 2 => PAIR,
         _ => CELL_BYTES,

@@ -4,84 +4,17 @@
 //! Elements are terms over the ranks' contributions, so a result shows who folded what with what, in which order. The
 //! moves between ranks are noted where they are executed ([`moves`]).
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{LazyLock, Mutex};
+use std::collections::BTreeMap;
 
+use super::formulas::{Folds, Formula, Term, interpret, pairs, start};
 use crate::check::{Goal, check, check_pieces, check_with};
 use crate::collective::{Algorithm, Call, Collective, all_reduce_at};
 use crate::machine::Machine;
 use crate::moves::{self, Move};
-use crate::op::{Operator, OperatorKind};
-use crate::schedule::{Buffer, Combine, Region, Schedule};
+use crate::schedule::Schedule;
 use crate::span::{Blocks, Pieces};
 use crate::topology::TreeName;
 use crate::{Comm, Rank, Result, Trace, World};
-
-/// An element: the number of a formula.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Term(u32);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Formula {
-    /// No contribution.
-    Nothing,
-    /// Element `.1` of rank `.0`.
-    Of(Rank, usize),
-    Fold(Term, Term),
-}
-
-impl Formula {
-    /// The term of this formula; equal formulas have equal terms.
-    fn term(self) -> Term {
-        static TERMS: LazyLock<Mutex<HashMap<Formula, Term>>> = LazyLock::new(Mutex::default);
-        let mut terms = TERMS.lock().unwrap();
-        let next = Term(terms.len() as u32);
-        *terms.entry(self).or_insert(next)
-    }
-}
-
-struct Folds {
-    commutes: bool,
-}
-
-impl Operator<Term> for Folds {
-    fn combine(&self, left: Term, right: Term) -> Term {
-        Formula::Fold(left, right).term()
-    }
-
-    fn commutes(&self) -> bool {
-        self.commutes
-    }
-
-    /// One of those that may be called twice for an element.
-    fn kind(&self) -> OperatorKind {
-        OperatorKind::Sum
-    }
-}
-
-/// The contents of a rank's input and output before a call.
-fn start(call: &Call, rank: Rank) -> (Vec<Term>, Vec<Term>) {
-    let (input, output) = call.buffers(rank);
-    let from = match call.collective {
-        Collective::AllGather | Collective::Gather => call.blocks.cut(rank),
-        _ => 0,
-    };
-    let of = |length| {
-        (0..length)
-            .map(|i| Formula::Of(rank, from + i).term())
-            .collect()
-    };
-    let holds = match call.collective {
-        Collective::Broadcast | Collective::Reduce => rank == call.root,
-        Collective::AllReduce => !call.from_input,
-        Collective::Scan | Collective::ExclusiveScan => true,
-        _ => false,
-    };
-    match holds {
-        true => (vec![Formula::Nothing.term(); input], of(output)),
-        false => (of(input), vec![Formula::Nothing.term(); output]),
-    }
-}
 
 /// The actions that one rank executed in a call.
 struct Executed {
@@ -153,73 +86,6 @@ fn make_v(comm: &Comm, call: &Call, input: &[Term], output: &mut [Term], op: Fol
         }
         Collective::AllGather => comm.all_gather_v(input, &counts, output),
         _ => comm.reduce_scatter_v(input, &counts, output, op),
-    }
-}
-
-/// The elements that move from one rank to another, for each pair of ranks between which any do.
-type Pairs = BTreeMap<(Rank, Rank), usize>;
-
-fn pairs(all: impl Iterator<Item = (Rank, Rank, usize)>) -> Pairs {
-    let mut pairs = Pairs::new();
-    for (from, to, elements) in all.filter(|(from, to, n)| from != to && *n > 0) {
-        *pairs.entry((from, to)).or_default() += elements;
-    }
-    pairs
-}
-
-/// The buffers of all ranks in the interpreter.
-type Memory = Vec<[Vec<Term>; 3]>;
-
-/// Interprets a schedule: the outputs of all ranks, and the moves between them.
-fn interpret(schedule: &dyn Schedule, call: &Call) -> (Vec<Vec<Term>>, Pairs) {
-    let scratch = |rank| vec![Formula::Nothing.term(); schedule.lengths(rank).scratch];
-    let begin = |rank| {
-        let (input, output) = start(call, rank);
-        [input, output, scratch(rank)]
-    };
-    let mut memory: Memory = (0..call.ranks()).map(begin).collect();
-    let mut all = Vec::new();
-    for number in 0..schedule.steps() {
-        let steps: Vec<_> = (0..call.ranks())
-            .map(|rank| schedule.step(rank, number))
-            .collect();
-        for (rank, step) in steps.iter().enumerate() {
-            if let Some(copy) = step.local {
-                let data = read(&memory, rank, copy.from);
-                write(&mut memory, rank, copy.to, copy.combine, &data);
-            }
-        }
-        let sent = steps.iter().enumerate().map(|(rank, step)| {
-            let send = step.send?;
-            Some(read(&memory, rank, send.region))
-        });
-        let sent: Vec<_> = sent.collect();
-        for (rank, step) in steps.iter().enumerate() {
-            if let Some(recv) = step.recv {
-                let data = sent[recv.peer].as_ref().expect("a message");
-                all.push((recv.peer, rank, data.len()));
-                write(&mut memory, rank, recv.region, step.combine, data);
-            }
-        }
-    }
-    let outputs = memory.into_iter().map(|[_, output, _]| output).collect();
-    (outputs, pairs(all.into_iter()))
-}
-
-fn read(memory: &Memory, rank: Rank, region: Region) -> Vec<Term> {
-    let held = &memory[rank][region.buffer as usize];
-    region.runs().flatten().map(|i| held[i]).collect()
-}
-
-fn write(memory: &mut Memory, rank: Rank, region: Region, combine: Combine, data: &[Term]) {
-    assert_ne!(region.buffer, Buffer::Input);
-    let held = &mut memory[rank][region.buffer as usize];
-    for (i, &one) in region.runs().flatten().zip(data) {
-        held[i] = match combine {
-            Combine::Replace => one,
-            Combine::FoldRight => Formula::Fold(held[i], one).term(),
-            Combine::FoldLeft => Formula::Fold(one, held[i]).term(),
-        };
     }
 }
 

@@ -41,6 +41,8 @@ mod executed;
 mod explore;
 #[cfg(test)]
 mod far_ranks;
+#[cfg(test)]
+mod formulas;
 mod order;
 mod random;
 mod ranks;

@@ -273,8 +273,7 @@ impl Fabric {
         comm
     }
 
-    /// A rank lets go of a communicator. Once half of all communicators have been let go by their last ranks, they are
-    /// forgotten.
+    /// A rank lets go of a communicator. Once half of all have been let go by their last ranks, they are forgotten.
     pub(crate) fn let_go(&self, comm: &Arc<CommShared>) {
         // The registry's, and this rank's own and the one in its handle.
         const LAST: usize = 3;
