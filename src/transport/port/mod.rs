@@ -37,6 +37,7 @@ use crate::transport::port::standing::SpareLoans;
 use crate::transport::progress::reason::Reason;
 use crate::transport::progress::started::StartedCalls;
 use crate::transport::progress::wait::{Live, SPINS, are_crowded};
+use crate::transport::progress::yielding::Yielding;
 
 /// One rank's port to the fabric. It stays on the rank's thread.
 pub(crate) struct Port {
@@ -55,6 +56,8 @@ pub(crate) struct Port {
     pub(in crate::transport) parker: Parker,
     pub(crate) recorder: Recorder,
     pub(in crate::transport) spins: Cell<u32>,
+    /// How long it yields before it parks, where ranks take turns.
+    pub(in crate::transport) yielding: Cell<Yielding>,
     /// Number of looks for which a lender waits before it copies; adapts like `spins`.
     pub(in crate::transport) lending: Cell<u32>,
     /// Whether it is in a call that does not wait, which gives no receiver a moment to read what is lent.
@@ -99,6 +102,7 @@ impl Port {
             parker,
             recorder,
             spins: Cell::new(SPINS),
+            yielding: Cell::new(Yielding::FIRST),
             lending: Cell::new(SPINS),
             at_once: Cell::new(false),
             started: StartedCalls::default(),

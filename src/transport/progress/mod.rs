@@ -4,3 +4,4 @@ pub(crate) mod cpu_collision;
 pub(crate) mod reason;
 pub(crate) mod started;
 pub(crate) mod wait;
+pub(in crate::transport) mod yielding;

@@ -2,7 +2,8 @@
 //!
 //! A rank spins only while all running ranks of the process, over all worlds, fit on the CPUs they share. A rank whose
 //! spins fail spins half as long next time. A yield costs about a tenth of putting a thread to sleep and waking it, so
-//! parking comes late. Only the last stage checks for failures.
+//! parking comes late, and later if ranks that take turns have parked for a moment only: many that park delay each other
+//! until all park in each wait, though yielding alone would end it sooner. Only the last stage checks for failures.
 //!
 //! Under a CPU quota that is too small for all ranks, each of which has a CPU, ranks spin as well: a yield gives the CPU
 //! to no other rank there, and uses up the quota like a spin. Parking comes at once then, since a rank that waits for
@@ -23,6 +24,7 @@ use crate::transport::deadlock::registry::Wait;
 use crate::transport::deadlock::scheduler::Scheduler;
 use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::progress::reason::Reason;
+use crate::transport::progress::yielding::Yielding;
 use crate::transport::wakeup::sleeper::Sleeper;
 
 use crate::transport::port::Port;
@@ -31,8 +33,7 @@ use crate::transport::port::Port;
 pub(in crate::transport) const SPINS: u32 = 2000;
 /// Minimum number, so that a rank notices when spinning has become worthwhile again.
 pub(in crate::transport) const FEW_SPINS: u32 = 16;
-/// Time for which a rank yields before it parks, and the minimum number of yields.
-pub(in crate::transport) const YIELDING: Duration = Duration::from_micros(500);
+/// Minimum number of yields before a rank parks.
 pub(in crate::transport) const YIELDS: u32 = 8;
 /// How long a thread that runs no rank at the moment looks for work, or for its end, and how many looks it takes before
 /// it begins to yield: some microseconds.
@@ -217,7 +218,11 @@ impl Port {
         let begin = Instant::now();
         let done = match self.give_way(begin, look) {
             true => Ok(()),
-            false => self.sleep_until(reason, look),
+            false => self.sleep_until(reason, look).inspect(|()| {
+                let (live, cpus) = (Live::count(), self.fabric.settings.cpus);
+                let next = Yielding::after(begin.elapsed(), live, cpus);
+                self.yielding.set(next);
+            }),
         };
         self.count_wait(begin);
         done
@@ -289,9 +294,10 @@ impl Port {
         start: Instant,
         look: &mut dyn FnMut() -> bool,
     ) -> bool {
-        let time = match self.is_rationed() {
-            true => Duration::ZERO,
-            false => YIELDING,
+        let time = match (self.is_rationed(), self.crowded()) {
+            (true, _) => Duration::ZERO,
+            (_, true) => self.yielding.get().time(),
+            _ => Yielding::FIRST.time(),
         };
         self.give_way_for(time, start, look)
     }
