@@ -216,7 +216,8 @@ impl Port {
             return self.sleep_until(reason, look);
         }
         let begin = Instant::now();
-        let done = match self.give_way(begin, look) {
+        let limit = self.limit(reason, begin);
+        let done = match self.give_way(begin, limit, look) {
             true => Ok(()),
             false => self.sleep_until(reason, look).inspect(|()| {
                 let (live, cpus) = (Live::count(), self.fabric.settings.cpus);
@@ -288,10 +289,11 @@ impl Port {
         None
     }
 
-    /// Yields and looks in turns, until the yielding stage that began at `start` is over.
+    /// Yields and looks in turns, until the yielding stage that began at `start` is over, or the wait must end.
     pub(in crate::transport) fn give_way(
         &self,
         start: Instant,
+        limit: Option<Instant>,
         look: &mut dyn FnMut() -> bool,
     ) -> bool {
         let time = match (self.is_rationed(), self.crowded()) {
@@ -299,6 +301,8 @@ impl Port {
             (_, true) => self.yielding.get().time(),
             _ => Yielding::FIRST.time(),
         };
+        let left = limit.map(|limit| limit.saturating_duration_since(start));
+        let time = left.map_or(time, |left| left.min(time));
         self.give_way_for(time, start, look)
     }
 
@@ -441,7 +445,9 @@ impl Port {
         done: &mut dyn FnMut() -> bool,
     ) {
         let begin = Instant::now();
-        if !self.give_way(begin, done) {
+        let timeout = self.fabric.settings.timeout;
+        let limit = timeout.and_then(|timeout| begin.checked_add(timeout));
+        if !self.give_way(begin, limit, done) {
             self.sleep_bound(needs, done);
         }
         self.count_wait(begin);
