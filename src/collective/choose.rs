@@ -23,7 +23,8 @@ const CELL_ALIGNMENT: usize = 64;
 const DIRECT: usize = 1 << 10;
 
 /// The same of an all-reduce of a few ranks, of a reduce of more than two, of a reduce-scatter, and of an all-to-all of two;
-/// otherwise cells take all that they can hold. What is longer takes more time through cells than in place where it is not rewritten between calls.
+/// otherwise cells take all that they can hold. What is longer takes more time through cells than in place where it is not
+/// rewritten between calls.
 const PAIR: usize = 2 << 10;
 
 /// The greatest number of ranks that are a few.

@@ -174,7 +174,7 @@ impl World {
     ///
     /// Set the environment variable `RANKFOLD_MACHINE` to the [text](Machine::from_text) of a machine, as `core:64`, for
     /// worlds that do not choose. It is read once. On a stand-in no tuning table of this machine is followed, and a
-    /// [binding](Bind::Cpus) names its CPUs. Processes of one world that are given different ones may choose differently.
+    /// [binding](Bind::Cpus) names its CPUs. Worlds over several processes refuse one.
     ///
     /// # Examples
     ///
@@ -262,8 +262,8 @@ impl World {
     /// Sets a watchdog: an operation that waits longer than `patience` fails with
     /// [`TimedOut`](crate::ErrorKind::TimedOut), which lists what each rank is doing.
     ///
-    /// Deadlocks need no watchdog: they are found at once. It is for ranks that are stuck elsewhere: in a mutex, in
-    /// input or output, in a loop.
+    /// Deadlocks need no watchdog: they are found at once, among hundreds of ranks on a CPU in half a second. It is for
+    /// ranks that are stuck elsewhere: in a mutex, in input or output, in a loop.
     ///
     /// A rank whose memory another rank is using, perhaps in an operator that does not end, cannot leave its call
     /// before that has ended. The watchdog then prints once, on standard error, what each rank is doing, and the rank

@@ -167,7 +167,7 @@ fn refused(world: &World, lasts: bool) -> Option<&'static str> {
     } else if world.buffering != Buffering::Unbounded {
         Some("limited buffering")
     } else if stand_in::of(world).is_some() {
-        Some("a machine that stands in for this one")
+        Some("a machine that stands in for this one (`World::machine`, or `RANKFOLD_MACHINE`)")
     } else {
         None
     }

@@ -216,17 +216,25 @@ impl Port {
             return self.sleep_until(reason, look);
         }
         let begin = Instant::now();
-        let limit = self.limit(reason, begin);
-        let done = match self.give_way(begin, limit, look) {
+        let done = match self.give_way(begin, reason.deadline, look) {
             true => Ok(()),
-            false => self.sleep_until(reason, look).inspect(|()| {
-                let (live, cpus) = (Live::count(), self.fabric.settings.cpus);
-                let next = Yielding::after(begin.elapsed(), live, cpus);
-                self.yielding.set(next);
-            }),
+            false => {
+                let done = self.sleep_until(reason, look);
+                self.yielding.set(self.next_yielding(begin, done.is_ok()));
+                done
+            }
         };
         self.count_wait(begin);
         done
+    }
+
+    /// How long the next wait yields, after one in which this rank has parked. A failure is noticed by ranks that park; ranks
+    /// that yield take in messages of other processes.
+    fn next_yielding(&self, begin: Instant, well: bool) -> Yielding {
+        match well && self.crowded() && !self.has_far() {
+            true => Yielding::after(begin.elapsed(), Live::count(), self.fabric.settings.cpus),
+            false => Yielding::FIRST,
+        }
     }
 
     /// Sleeps until `look` finds something.
@@ -289,11 +297,11 @@ impl Port {
         None
     }
 
-    /// Yields and looks in turns, until the yielding stage that began at `start` is over, or the wait must end.
+    /// Yields and looks in turns for some time from `start` on, to the deadline at most and far less than the watchdog's limit.
     pub(in crate::transport) fn give_way(
         &self,
         start: Instant,
-        limit: Option<Instant>,
+        deadline: Option<Instant>,
         look: &mut dyn FnMut() -> bool,
     ) -> bool {
         let time = match (self.is_rationed(), self.crowded()) {
@@ -301,8 +309,9 @@ impl Port {
             (_, true) => self.yielding.get().time(),
             _ => Yielding::FIRST.time(),
         };
-        let left = limit.map(|limit| limit.saturating_duration_since(start));
-        let time = left.map_or(time, |left| left.min(time));
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(start));
+        let watched = self.fabric.settings.timeout.map(|timeout| timeout / 4);
+        let time = left.into_iter().chain(watched).fold(time, Duration::min);
         self.give_way_for(time, start, look)
     }
 
@@ -445,9 +454,7 @@ impl Port {
         done: &mut dyn FnMut() -> bool,
     ) {
         let begin = Instant::now();
-        let timeout = self.fabric.settings.timeout;
-        let limit = timeout.and_then(|timeout| begin.checked_add(timeout));
-        if !self.give_way(begin, limit, done) {
+        if !self.give_way(begin, None, done) {
             self.sleep_bound(needs, done);
         }
         self.count_wait(begin);
