@@ -1,7 +1,7 @@
 //! Invalid arguments in every collective: refused on the rank that passes them, before anything is sent, and the
 //! communicator is as if the call had not been made.
 
-mod channels;
+mod again;
 mod support;
 
 use rankfold::collective::Algorithm;
@@ -198,7 +198,7 @@ fn algorithms_with_absurd_numbers_are_refused_or_run() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 /// A gather of elements without a size: its length is that of no buffer of other elements, and may not be countable.

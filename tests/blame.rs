@@ -1,7 +1,7 @@
 //! The rank that is named when one rank makes another collective call than the rest, in worlds that do not check: that
 //! rank, by its call and line, and never one that only returned. And how reports name communicators.
 
-mod channels;
+mod again;
 #[path = "blame/makers.rs"]
 mod makers;
 #[path = "blame/names.rs"]
@@ -296,10 +296,10 @@ fn mismatch(
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

@@ -1,7 +1,7 @@
 //! Barrier, broadcast, reduce and all_reduce against plain folds: every number of ranks up to 33, every kind of length,
 //! every root, operators that commute and one that does not, call upon call.
 
-mod channels;
+mod again;
 mod common;
 
 use std::fmt::Debug;
@@ -464,10 +464,10 @@ fn reads_that_are_counted_at_once_are_as_many_as_those_that_are_traced() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

@@ -1,7 +1,7 @@
 //! Communicators made from others: their members, simultaneous traffic on them, and how the surviving ranks shrink away
 //! the failed ones.
 
-mod channels;
+mod again;
 mod common;
 #[path = "communicators/grids.rs"]
 mod grids;
@@ -228,7 +228,7 @@ fn many_communicators_come_and_go() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 /// Calls on duplicates share their description, and are told of the communicator on which they were made.

@@ -1,7 +1,7 @@
 //! Sums and products of complex numbers, and of arrays of them.
 #![cfg(feature = "num-complex")]
 
-mod channels;
+mod again;
 
 use num_complex::{Complex32, Complex64};
 use rankfold::op::{Operator, OperatorKind, Product, Sum};
@@ -32,5 +32,5 @@ fn both_operators_commute() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

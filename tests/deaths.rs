@@ -1,7 +1,7 @@
 //! One rank fails at each of its operations, in every program, in every world and by every fault. No rank hangs, every
 //! other rank has a right result or an error that names the failed rank, and so does the report.
 
-mod channels;
+mod again;
 #[path = "deaths/collectives.rs"]
 mod collectives;
 #[path = "deaths/culprits.rs"]
@@ -58,10 +58,10 @@ fn for_all_sizes<R: Send>(
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

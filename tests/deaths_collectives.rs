@@ -2,7 +2,7 @@
 //! rank hangs, every other rank names the failed rank or has the right result, and later calls on the same communicator
 //! fail with the same cause.
 
-mod channels;
+mod again;
 mod support;
 
 use std::ops::Range;
@@ -415,10 +415,10 @@ fn where_lanes_and_mailboxes_take_turns() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

@@ -2,7 +2,7 @@
 //! worlds of every kind. When a rank fails on its way in or inside, no rank hangs, and no rank's memory is touched
 //! after it has left.
 
-mod channels;
+mod again;
 mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -410,7 +410,7 @@ fn ranks_that_do_not_mean_the_same_call_get_a_mismatch() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[
+    again::over_channels(&[
         "ranks_that_do_not_mean_the_same_call",
         "what_is_chosen_for_long_vectors",
     ]);

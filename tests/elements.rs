@@ -1,7 +1,7 @@
 //! Every call treats elements as bytes and never calls their `Clone`, which is user code: it might call the
 //! communicator while a loan is open, and no rank would ever answer.
 
-mod channels;
+mod again;
 mod support;
 
 use rankfold::check::Goal;
@@ -145,5 +145,5 @@ fn no_call_clones_an_element() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! Exact sums against integers of any size: each number is an integer times `2^-2148`, and the sum is rounded by looking
 //! for the nearest `f64`.
 
-mod channels;
+mod again;
 mod support;
 
 use num_bigint::BigInt;
@@ -308,5 +308,5 @@ fn special_values_in_long_slices() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

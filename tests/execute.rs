@@ -1,7 +1,7 @@
 //! Schedules on threads: every rank ends with exactly the elements of the plainest execution of the same schedule, and
 //! sends as much as the checker has counted.
 
-mod channels;
+mod again;
 mod common;
 #[path = "execute/drawn.rs"]
 mod drawn;
@@ -403,5 +403,5 @@ fn ranks_with_different_schedules_get_a_mismatch() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&["steps_that_cannot_be_run"]);
+    again::over_channels(&["steps_that_cannot_be_run"]);
 }

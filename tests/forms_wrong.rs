@@ -1,7 +1,7 @@
 //! Wrong programs that mix what must not be mixed: forms of one collective, epochs of windows, exact and fused sums. Each
 //! report must name the calls with their ranks and lines.
 
-mod channels;
+mod again;
 mod support;
 
 use rankfold::{AtomicWindow, Comm, ErrorKind, Rank, Result, World, WorldError, op};
@@ -302,5 +302,5 @@ fn a_window_and_one_of_atomics() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! Fused all-reduces: each vector gets what a call of its own gives, bit for bit, and what a fold written out gives; and
 //! every rank learns of lists that differ, operators that panic, and ranks that are missing.
 
-mod channels;
+mod again;
 #[path = "fused/mistakes.rs"]
 mod mistakes;
 mod support;
@@ -382,7 +382,7 @@ fn lists_that_are_swapped_are_folded_by_their_own_operators() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[
+    again::over_channels(&[
         "a_list_gives",
         "communicators_that_were_split_or",
         "any_list_gives",
@@ -489,5 +489,5 @@ fn one_line_and_one_call_may_list_closures_of_several_types() {
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

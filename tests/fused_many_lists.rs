@@ -1,6 +1,6 @@
 //! A process that fuses more different lists than it keeps descriptions of, in a process of its own.
 
-mod channels;
+mod again;
 
 use rankfold::collective::Algorithm;
 use rankfold::{ErrorKind, Result, World, op};
@@ -58,5 +58,5 @@ fn lists_beyond_the_limit_are_reduced_and_compared_all_the_same() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,6 +1,6 @@
 //! Groups against sets in the plainest code; communicators that their members make alone; wrong lists and lost members.
 
-mod channels;
+mod again;
 #[path = "groups/failures.rs"]
 mod failures;
 mod support;
@@ -309,5 +309,5 @@ fn mismatch(report: &Report<()>, rank: Rank) -> &Mismatch {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -14,7 +14,7 @@ use rankfold::{World, op};
 
 use common::goal;
 
-mod channels;
+mod again;
 mod common;
 mod machines;
 
@@ -437,5 +437,5 @@ proptest! {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,6 +1,6 @@
 //! Programs that could, by mistake or by design, harm other ranks or hide what happened.
 
-mod channels;
+mod again;
 mod support;
 
 use std::cell::RefCell;
@@ -359,7 +359,7 @@ fn a_thread_may_call_while_its_last_destructors_run() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 #[test]

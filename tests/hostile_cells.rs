@@ -1,7 +1,7 @@
 //! Programs that go wrong where ranks read each other's cells, or where some of them send messages instead. A rank
 //! whose call succeeds has the right result, no rank hangs, and the error is reported.
 
-mod channels;
+mod again;
 #[path = "hostile_cells/crowds.rs"]
 mod crowds;
 #[path = "hostile_cells/failures.rs"]
@@ -290,5 +290,5 @@ fn whoever_comes_out_of_a_call_well_has_what_it_brings_and_every_mismatch_is_tol
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

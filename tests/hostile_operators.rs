@@ -1,7 +1,7 @@
 //! Operators that panic or call the communicator, in every reduction and by every algorithm: no rank hangs, the rank
 //! that ran the operator is the culprit, and no rank reads memory that its lender has taken back.
 
-mod channels;
+mod again;
 mod support;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -286,5 +286,5 @@ fn an_operator_that_calls_the_communicator_is_refused_and_the_call_goes_on() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! What a rank keeps of a collective call for the next one at the same line is valid either for operators that commute
 //! or for those that do not, never for both: the order of operands is that of the current operator.
 
-mod channels;
+mod again;
 mod common;
 
 use common::{Map, compose, fold, map};
@@ -131,5 +131,5 @@ fn of_two_operators_in_one_generic_line_the_one_that_does_not_commute_keeps_its_
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

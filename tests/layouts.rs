@@ -1,7 +1,7 @@
 //! Layouts against lists of places: what is packed and unpacked, which slices are refused, and the all-to-all with a layout
 //! for each peer, among all ranks, on grids and in graphs.
 
-mod channels;
+mod again;
 mod common;
 mod support;
 
@@ -468,5 +468,5 @@ fn a_rank_dies_in_all_to_all_w() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -11,7 +11,7 @@ use rankfold::span::Blocks;
 use rankfold::topology::Levels;
 use rankfold::{Bind, Comm, Error, Result, World, WorldError};
 
-mod channels;
+mod again;
 mod common;
 
 use common::{Compose, Map, compose, fold, map};
@@ -389,7 +389,7 @@ fn who_is_left_after_a_death_has_groups_of_the_living() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[
+    again::over_channels(&[
         "levels_that_are_switched_off",
         "where_there_is_nothing_to_follow",
         "worlds_that_choose_no_machine",

@@ -3,7 +3,7 @@
 //!
 //! Ranks lend only while all ranks of the process fit on its CPUs, so these tests run one at a time.
 
-mod channels;
+mod again;
 mod common;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -214,5 +214,5 @@ fn there_and_back(comm: &Comm, round: usize, mine: &[Odd]) -> Result<()> {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! Thousands of collectives in a row, of all kinds, over lanes and mailboxes, without a barrier between them; and ranks
 //! that leave before or after any of them.
 
-mod channels;
+mod again;
 mod common;
 mod support;
 
@@ -248,5 +248,5 @@ fn a_rank_that_leaves_after_its_last_call_disturbs_nobody() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

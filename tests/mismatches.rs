@@ -1,7 +1,7 @@
 //! Every collective against every other, and against itself with one thing changed. Where the ranks do not make the
 //! same call, no element crosses over, no rank's call succeeds, and both lines are named.
 
-mod channels;
+mod again;
 mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -314,10 +314,10 @@ fn one_rank_of_seven_in_another_call() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

@@ -1,7 +1,7 @@
 //! Collectives among the neighbours in graphs and on grids: every block against a naive oracle, ranks that run ahead,
 //! failures at every operation, and the reports of wrong programs.
 
-mod channels;
+mod again;
 #[path = "neighborhoods/deaths.rs"]
 mod deaths;
 #[path = "neighborhoods/edges.rs"]
@@ -332,5 +332,5 @@ fn assert_calls(report: &Report<()>, right: &[(Rank, &str, u32)]) {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! Schedules of the caller that panic, lie, or consist of random numbers: in worlds that check and in worlds that do
 //! not, every rank ends, with its own panic or with an error that says what is wrong.
 
-mod channels;
+mod again;
 mod support;
 
 use std::any::type_name;
@@ -417,5 +417,5 @@ fn combinations_of_random_numbers_end_in_errors_too() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! Every algorithm of every collective on threads, through the public calls, against the plainest code: all numbers of
 //! ranks, odd lengths, roots, operators that commute and operators that do not.
 
-mod channels;
+mod again;
 mod common;
 mod support;
 
@@ -387,5 +387,5 @@ fn values_that_are_no_plain_data() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -4,7 +4,7 @@
 //! The routes: a thread-local, a run of a team, a nested operator, a seat of another world, a scope, a request that was
 //! started before, a destructor, a destructor during unwinding, and the panic hook.
 
-mod channels;
+mod again;
 mod support;
 
 use std::cell::{Cell, RefCell};
@@ -388,7 +388,7 @@ fn the_watchdog_shows_who_is_bound_to_wait_for_an_operator() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&["the_watchdog_shows_who_is_bound"]);
+    again::over_channels(&["the_watchdog_shows_who_is_bound"]);
 }
 
 /// A sum whose destructor calls the outer communicator, and sends what came of it.

@@ -1,6 +1,6 @@
 //! What may stand where a collective takes an operator: those of `op`, one's own types, and all kinds of closures.
 
-mod channels;
+mod again;
 
 use rankfold::op::{self, Element, Operator, OperatorKind, Product};
 use rankfold::{ErrorKind, Result, World};
@@ -207,5 +207,5 @@ fn a_closure_and_a_named_operator_do_not_match() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

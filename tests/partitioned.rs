@@ -1,7 +1,7 @@
 //! Partitioned messages: what arrives against what was sent, for all numbers of ranks and of parts, by one thread and by
 //! several; what is read while parts are on the way; deaths, deadlocks and every other wrong use.
 
-mod channels;
+mod again;
 mod common;
 #[path = "partitioned/deadlocks.rs"]
 mod deadlocks;
@@ -282,5 +282,5 @@ fn around_by_threads(comm: &Comm, parts: usize, turns: usize) -> Result<()> {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

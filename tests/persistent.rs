@@ -1,7 +1,7 @@
 //! Persistent collectives: against the definitions by every algorithm and with counts, turn after turn; and the reports
 //! of those that differ or are refused.
 
-mod channels;
+mod again;
 mod common;
 mod support;
 
@@ -360,10 +360,10 @@ fn ranks_that_use_different_algorithms_mismatch_with_the_lines_that_describe_the
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

@@ -1,6 +1,6 @@
 //! Persistent collectives among neighbours: every block against a naive oracle, turn after turn.
 
-mod channels;
+mod again;
 mod support;
 
 use rankfold::{Cartesian, Comm, ErrorKind, Result, World};
@@ -92,5 +92,5 @@ fn a_persistent_call_meets_the_plain_one_of_its_neighbour() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

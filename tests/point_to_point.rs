@@ -1,6 +1,6 @@
 //! SEND and RECV against an independent model of matching, and with every shape of element and value.
 
-mod channels;
+mod again;
 mod common;
 #[path = "point_to_point/mistakes.rs"]
 mod mistakes;
@@ -304,5 +304,5 @@ fn two_lines_are_received_in_any_interleaving_but_each_in_order() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

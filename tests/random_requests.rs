@@ -7,7 +7,7 @@
 //!
 //! `RANKFOLD_CASES` and `RANKFOLD_SEED` set how many random programs run, and the first seed.
 
-mod channels;
+mod again;
 #[path = "random_requests/draft.rs"]
 mod draft;
 #[path = "random_requests/model.rs"]
@@ -228,5 +228,5 @@ fn ends_as_the_model_says(program: &Program, want: &[bool], buffering: Buffering
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! Ten thousand random formal topologies reduce correctly, on symbols and on threads; ten thousand with one triple
 //! changed are refused with the culprit, or still reduce correctly.
 
-mod channels;
+mod again;
 mod common;
 mod formal;
 
@@ -123,5 +123,5 @@ proptest! {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

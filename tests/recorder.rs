@@ -1,6 +1,6 @@
 //! The flight recorder: the last operations of each rank, read while it runs and after it has ended.
 
-mod channels;
+mod again;
 mod support;
 
 use std::rc::Rc;
@@ -494,5 +494,5 @@ mod on_signal {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! The unified reduce loop against plain folds: over every family and random trees, with several roots, in every order
 //! of folding, with elements and with owned values, and with failed ranks.
 
-mod channels;
+mod again;
 mod common;
 #[path = "reduce_over/survivors.rs"]
 mod survivors;
@@ -333,5 +333,5 @@ fn what_a_topology_or_an_order_cannot_do_is_refused_on_every_rank_and_breaks_not
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

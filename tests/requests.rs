@@ -1,7 +1,7 @@
 //! Requests, probes and buffering, program by program: right programs that cause no report at any buffering, wrong ones
 //! with the report that each must cause, and requests that are never waited for.
 
-mod channels;
+mod again;
 #[path = "requests/deadlocks.rs"]
 mod deadlocks;
 #[path = "requests/exchanges.rs"]
@@ -123,5 +123,5 @@ fn a_request_of_another_world_is_refused() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

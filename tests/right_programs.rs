@@ -3,7 +3,7 @@
 //!
 //! `RANKFOLD_CASES` and `RANKFOLD_SEED` set how many random programs run, and the first seed.
 
-mod channels;
+mod again;
 #[path = "right_programs/endings.rs"]
 mod endings;
 #[path = "right_programs/patience.rs"]
@@ -349,5 +349,5 @@ fn random_programs_that_are_right_stay_silent() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! Messages sent from within scopes: received early or late, in every way, by ranks that live or die, after the scope
 //! was left by its end, an error or a panic. Whatever becomes of a buffer after its scope, its message is whole.
 
-mod channels;
+mod again;
 mod support;
 
 use std::fmt::Debug;
@@ -362,5 +362,5 @@ fn elements_of_odd_types_travel_whole() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

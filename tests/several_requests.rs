@@ -1,7 +1,7 @@
 //! Several requests at once: each result comes exactly once in every way of waiting and looking, requests of different
 //! kinds are completed together, and what fails leaves the others as documented.
 
-mod channels;
+mod again;
 #[path = "several_requests/endings.rs"]
 mod endings;
 #[path = "several_requests/functions.rs"]
@@ -472,5 +472,5 @@ fn requests_of_different_kinds_are_completed_together() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

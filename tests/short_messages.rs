@@ -1,7 +1,7 @@
 //! Short messages between ranks that communicate often, which bypass the mailbox where possible: whatever path they
 //! take, they are received as if there were only one.
 
-mod channels;
+mod again;
 mod common;
 
 use common::cases;
@@ -362,5 +362,5 @@ fn the_next_run_of_a_team_goes_on_where_the_last_one_was() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

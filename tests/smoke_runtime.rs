@@ -3,7 +3,7 @@
 //!
 //! `RANKFOLD_SCALE` scales the rounds (1 if unset): 0.1 under valgrind and ThreadSanitizer.
 
-mod channels;
+mod again;
 mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -298,5 +298,5 @@ fn seats_serve_threads_of_others_and_an_empty_seat_is_a_rank_that_left() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

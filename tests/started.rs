@@ -3,7 +3,7 @@
 
 #[path = "started/abandoned.rs"]
 mod abandoned;
-mod channels;
+mod again;
 mod common;
 #[path = "started/exchange.rs"]
 mod exchange;
@@ -178,10 +178,10 @@ fn all_blocks_may_have_other_lengths() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

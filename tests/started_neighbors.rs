@@ -1,7 +1,7 @@
 //! Started collectives among neighbours: every block against a naive oracle in graphs and on grids,
 //! several at a time in every order of ending, beside other calls, in worlds that choose the order of messages; deaths.
 
-mod channels;
+mod again;
 mod support;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -387,5 +387,5 @@ fn one_that_is_dropped_or_cancelled_goes_on_for_the_others() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

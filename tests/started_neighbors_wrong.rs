@@ -1,7 +1,7 @@
 //! Wrong programs with started collectives among neighbours, and the report that each must cause: its kind, its ranks,
 //! their calls and lines.
 
-mod channels;
+mod again;
 mod support;
 
 use rankfold::error::{Called, Mismatch};
@@ -496,5 +496,5 @@ fn the_failure_of_a_persistent_call_names_the_line_that_waits_for_it() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,7 +1,7 @@
 //! Started collectives with borrowed buffers: against their definitions, ended in every order or by their scope, with
 //! counts; deaths, failures of the scope, and refusals.
 
-mod channels;
+mod again;
 mod common;
 mod support;
 
@@ -228,5 +228,5 @@ fn counts_that_do_not_fit_are_refused_before_anything_is_sent() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

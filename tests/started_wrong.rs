@@ -1,7 +1,7 @@
 //! Wrong programs with started collectives, and the report that each must cause: its kind, its ranks, their calls and
 //! lines.
 
-mod channels;
+mod again;
 mod support;
 
 use std::sync::Arc;
@@ -416,5 +416,5 @@ fn a_collective_cannot_be_started_on_a_broken_communicator() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

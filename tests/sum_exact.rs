@@ -1,7 +1,7 @@
 //! Reductions by `op::SumExact` against integers of any size: each result is the exact sum over the ranks, rounded by
 //! looking for the nearest number, with these bits by every collective, algorithm and order.
 
-mod channels;
+mod again;
 #[path = "sum_exact/mistakes.rs"]
 mod mistakes;
 #[path = "sum_exact/numbers.rs"]
@@ -386,5 +386,5 @@ fn of_two_operands_the_sum_is_rounded_and_every_nan_is_one() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&["wrong_arguments_are_refused_at"]);
+    again::over_channels(&["wrong_arguments_are_refused_at"]);
 }

@@ -1,7 +1,7 @@
 //! Synchronous sends: complete only once their message is received, in order with all other messages; wrong programs and
 //! their reports.
 
-mod channels;
+mod again;
 mod support;
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -459,10 +459,10 @@ fn wrong_arguments_and_types_are_refused() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }
 
 #[test]
 fn all_of_it_holds_where_each_rank_has_a_cpu() {
-    channels::elsewhere(&[]);
+    again::where_each_rank_has_a_cpu(&[]);
 }

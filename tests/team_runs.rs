@@ -1,9 +1,9 @@
 //! The runs of a team: each is like a run of a new world, whatever the runs before it left behind, and whichever thread
 //! calls.
 
+mod again;
 #[path = "team_runs/callers.rs"]
 mod callers;
-mod channels;
 mod common;
 #[path = "team_runs/endings.rs"]
 mod endings;
@@ -378,5 +378,5 @@ fn a_communicator_that_outlives_its_run_is_dead_and_in_nobodys_way() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

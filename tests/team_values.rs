@@ -1,6 +1,6 @@
 //! The results of a team's ranks come back whole and once, whatever their size, even from ranks that did nothing.
 
-mod channels;
+mod again;
 
 use std::fmt::Debug;
 use std::sync::atomic::{AtomicIsize, Ordering};
@@ -191,5 +191,5 @@ fn runs_are_right_however_long_ranks_linger() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,6 +1,6 @@
 //! Traces: every message with both ends, consistent times, and the output formats.
 
-mod channels;
+mod again;
 mod page;
 mod support;
 
@@ -334,5 +334,5 @@ fn the_json_is_read_back_with_a_thread_a_rank_a_slice_a_call_and_both_ends_of_ev
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -3,7 +3,7 @@
 //!
 //! Nothing here races: everything that matters has been sent when the receiver looks.
 
-mod channels;
+mod again;
 mod common;
 
 use std::sync::Barrier;
@@ -156,5 +156,5 @@ fn messages_that_waited_are_received_in_the_order_of_their_arrival_whoever_sent_
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

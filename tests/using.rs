@@ -3,7 +3,7 @@
 use rankfold::collective::Algorithm;
 use rankfold::{Error, ErrorKind, World, op};
 
-mod channels;
+mod again;
 
 /// The line of the caller as an error names it.
 fn line(error: &Error) -> u32 {
@@ -73,5 +73,5 @@ fn ranks_that_use_different_algorithms_mismatch() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

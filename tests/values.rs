@@ -1,7 +1,7 @@
 //! Collectives of owned values against the definition, for every number of ranks up to 17: operands in rank order, no
 //! value cloned or destroyed more often than documented, and functions that panic.
 
-mod channels;
+mod again;
 mod support;
 
 use std::collections::BTreeMap;
@@ -246,5 +246,5 @@ fn values_of_different_kinds_or_types_do_not_mix() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

@@ -1,9 +1,9 @@
 //! Worlds, teams and seats: results in rank order, run after run, world beside world and world inside world; reports of
 //! placement and of messages that no rank received.
 
+mod again;
 #[path = "worlds/binding.rs"]
 mod binding;
-mod channels;
 mod common;
 #[path = "worlds/errors.rs"]
 mod errors;
@@ -383,5 +383,5 @@ fn a_comm_stays_on_its_thread_and_all_else_may_travel() {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

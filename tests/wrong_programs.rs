@@ -1,7 +1,7 @@
 //! Wrong programs and the report that each must cause: the kind, the ranks, the cycle, the odd rank, and the line of
 //! every rank; and random ones, against a sequential model of stuck ranks.
 
-mod channels;
+mod again;
 mod support;
 
 use std::sync::Mutex;
@@ -226,5 +226,5 @@ fn differs(theirs: Wrong, own: Wrong) {
 
 #[test]
 fn all_of_it_holds_over_channels() {
-    channels::again(&[]);
+    again::over_channels(&[]);
 }

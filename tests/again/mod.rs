@@ -13,7 +13,7 @@ const SHARE: f64 = 0.02;
 /// The same on another machine.
 const SHARE_THERE: f64 = 0.1;
 
-/// The beginning of the names of the tests that call [`again`] and [`elsewhere`], which do not run again themselves.
+/// The beginning of the names of the tests that call these functions, which do not run again themselves.
 const ITSELF: &str = "all_of_it_holds_";
 
 /// Runs the tests of this binary again over channels, except those whose names begin as one of `about_memory`.
@@ -22,7 +22,7 @@ const ITSELF: &str = "all_of_it_holds_";
 ///
 /// If a test fails there, or none has run.
 #[allow(dead_code)] // by files about memory alone
-pub fn again(about_memory: &[&str]) {
+pub fn over_channels(about_memory: &[&str]) {
     run_with((TRANSPORT, "channels"), SHARE, about_memory);
 }
 
@@ -32,7 +32,7 @@ pub fn again(about_memory: &[&str]) {
 ///
 /// If a test fails there, or none has run.
 #[allow(dead_code)] // by files that run worlds of many ranks alone
-pub fn elsewhere(about_this_machine: &[&str]) {
+pub fn where_each_rank_has_a_cpu(about_this_machine: &[&str]) {
     run_with((MACHINE, "core:64"), SHARE_THERE, about_this_machine);
 }
 
