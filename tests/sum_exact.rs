@@ -11,6 +11,7 @@ mod support;
 use numbers::{Number, nan, number, oracle};
 use rankfold::check::Goal;
 use rankfold::collective::{Algorithm, Call, Collective};
+use rankfold::machine::Machine;
 use rankfold::op::{self, Operator, OperatorKind, SumExact};
 use rankfold::topology::{Topology, TreeName};
 use rankfold::{Comm, Order, Rank, Result, Team, World};
@@ -384,7 +385,35 @@ fn of_two_operands_the_sum_is_rounded_and_every_nan_is_one() {
     assert!(Operator::<f32>::commutes(&SumExact));
 }
 
+/// The messages of a call: from, to, bytes.
+fn messages(machine: &str, ranks: usize, call: fn(&Comm) -> Result<()>) -> Vec<[usize; 3]> {
+    let world = World::new(ranks).machine(Machine::from_text(machine).unwrap());
+    let report = guarded(&|| machine.into(), || world.trace(true).run_each(call));
+    let trace = report.trace().unwrap();
+    let all = trace.messages.iter();
+    let mut all: Vec<_> = all.map(|sent| [sent.from, sent.to, sent.bytes]).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn a_scan_of_few_numbers_takes_the_way_of_any_scan_of_as_many_bytes() {
+    const ACCUMULATOR: usize = 35;
+    let exact: fn(&Comm) -> Result<()> = |comm| comm.scan(&mut [1.0f64], SumExact);
+    let plain: fn(&Comm) -> Result<()> = |comm| comm.scan(&mut [1.0f64; ACCUMULATOR], op::Sum);
+    let read_by_all = 8 * 7 / 2;
+    for (machine, reads) in [
+        ("core:8", true),
+        ("package:2 core:4", false),
+        ("core:2", false),
+    ] {
+        let sent = messages(machine, 8, exact);
+        assert_eq!(sent, messages(machine, 8, plain), "{machine}");
+        assert_eq!(sent.len() == read_by_all, reads, "{machine}: {sent:?}");
+    }
+}
+
 #[test]
 fn all_of_it_holds_over_channels() {
-    again::over_channels(&["wrong_arguments_are_refused_at"]);
+    again::over_channels(&["wrong_arguments_are_refused_at", "a_scan_of_few_numbers"]);
 }

@@ -131,17 +131,24 @@ impl Choice {
         pick_started(call, Elements::of::<T>()).algorithm
     }
 
-    /// The choice for a call that may send elements of type `T` in place of others that are far shorter: where it can, but
-    /// in scans, it reads those in place instead. Tuning tables were measured with elements that are sent as they are.
+    /// The choice for a call that may send elements of type `T` in place of others that are far shorter. A reduction sends them
+    /// only over cells; longer vectors of the others it reads in place, where it can. A scan, whose ranks fold results further,
+    /// always sends them, and follows the groups of ranks as any scan. Tuning tables were measured with elements that are sent
+    /// as they are.
     pub(crate) fn of_few_messages<T>(call: &Call) -> Algorithm {
         let elements = Elements::of::<T>();
         if call.transport == Transport::Channels {
             return pick_sent(call, elements.bytes).algorithm;
         }
+        let scans = call.collective.is_scan();
+        let picked = match scans {
+            true => pick_untuned(call, elements),
+            false => pick_flat(call, elements),
+        };
         let bytes = call.most_written().saturating_mul(elements.bytes);
-        match pick_flat(call, elements).algorithm {
+        match picked.algorithm {
             Algorithm::Cells if bytes <= LONG_IN_CELLS => Algorithm::Cells,
-            _ if call.collective.is_scan() => pick_sent(call, elements.bytes).algorithm,
+            _ if scans => pick_sent(call, elements.bytes).algorithm,
             _ if Algorithm::Direct.refused(call).is_none() => Algorithm::Direct,
             other => other,
         }

@@ -25,8 +25,9 @@ use crate::op::{Operator, OperatorKind};
 /// # Cost
 ///
 /// Two ranks add as by [`Sum`](crate::op::Sum). Of more ranks, reductions without a named algorithm read the vectors of
-/// all ranks in place (algorithm `direct`; up to seven `f64` go over cells). Times of an all_reduce of `f64`, divided
-/// by those by `Sum`, on two cores of an EPYC:
+/// all ranks in place (algorithm `direct`); up to seven `f64`, in an all_reduce of more than four ranks with a CPU each up
+/// to three, go over cells, as accumulators. Times of an all_reduce of `f64`, divided by those by `Sum`, on two cores of an
+/// EPYC:
 ///
 /// | ranks | 1 Ki | 64 Ki | 1 Mi |
 /// |---|---|---|---|
@@ -36,7 +37,9 @@ use crate::op::{Operator, OperatorKind};
 /// | 8, all sums of numbers of very different sizes cancel | 3.9 | 28 | 9 |
 ///
 /// Vectors of up to 64 numbers take 1.2 to 2.2 times as long. A scan of more than two ranks, and an algorithm by name
-/// other than `direct`, exchange accumulators: 280 bytes for each `f64`, 48 for each `f32`. At four ranks, 1 Ki `f64`
+/// other than `direct`, exchange accumulators: 280 bytes for each `f64`, 48 for each `f32`. A scan without a named
+/// algorithm takes cells for up to 2 KiB of them where a scan of as many bytes does, otherwise `doubling`. At four ranks,
+/// 1 Ki `f64`
 /// take 13 to 30 times as long as by `Sum`, 64 Ki 180 to 230 times. They go in pieces of 256 KiB, except that a
 /// `reduce_scatter` by name needs accumulators for the whole vector. [Tuning tables](crate::World::tuned) and
 /// [`explain`](crate::Comm::explain) concern other operators.
