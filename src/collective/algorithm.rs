@@ -63,7 +63,8 @@ pub enum Algorithm {
     Doubling,
     /// Each rank writes its short vector into a cell that all ranks can read, and the ranks that need it read it there.
     /// In an all-reduce every rank reads the cells of all others; where more than two ranks take turns on the CPUs, the last
-    /// to arrive folds for all, and the schedule shows rank 0 as the last. Each message is a read of a cell.
+    /// to arrive folds for all, and the schedule of a [crowded](super::Call::crowded) call shows rank 0 as the last. A started
+    /// all-reduce sends the messages of that schedule, too. Each message is a read of a cell.
     Cells,
     /// A central barrier: all ranks count themselves in at one atomic word, and the last to arrive releases the others.
     /// Its schedule shows rank 0 as the last.

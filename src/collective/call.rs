@@ -50,6 +50,9 @@ pub struct Call {
     pub from_input: bool,
     /// Whether the ranks take turns on too few CPUs, where every synchronization costs a round of turns.
     pub crowded: bool,
+    /// Whether one rank folds for all in an all-reduce by [`Cells`](super::Algorithm::Cells), though the ranks take no turns;
+    /// otherwise every rank there reads the vectors of all others.
+    pub folds_at_one: bool,
     /// What carries the messages: over channels no rank reads the memory of another.
     pub transport: Transport,
     /// The groups of nearby ranks, for algorithms that follow the machine; without it, all ranks are equally near.
@@ -70,6 +73,7 @@ impl Call {
             commutes: false,
             from_input: false,
             crowded: false,
+            folds_at_one: false,
             transport: Transport::Memory,
             levels: None,
         }
@@ -146,6 +150,32 @@ impl Call {
     pub fn crowded(self) -> Call {
         Call {
             crowded: true,
+            ..self
+        }
+    }
+
+    /// The same call, in which an all-reduce by [`Cells`](super::Algorithm::Cells) is folded at one rank, as it is where ranks
+    /// take turns, and in a started call.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use rankfold::collective::{Algorithm, Call, Collective};
+    /// use rankfold::schedule::Schedule;
+    ///
+    /// let call = Call::new(Collective::AllReduce, 8, 1);
+    /// let messages = |call: &Call| {
+    ///     let schedule = Algorithm::Cells.schedule(call).unwrap();
+    ///     let steps = (0..8).flat_map(|rank| (0..schedule.steps()).map(move |step| (rank, step)));
+    ///     steps.filter(|&(rank, step)| schedule.step(rank, step).send.is_some()).count()
+    /// };
+    /// assert_eq!(messages(&call), 8 * 7);
+    /// assert_eq!(messages(&call.clone().folding_at_one()), 2 * 7);
+    /// assert_eq!(messages(&call.crowded()), 2 * 7);
+    /// ```
+    pub fn folding_at_one(self) -> Call {
+        Call {
+            folds_at_one: true,
             ..self
         }
     }

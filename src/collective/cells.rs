@@ -15,8 +15,8 @@ fn all_read(ranks: usize, root: Rank, length: usize) -> impl Schedule + use<> {
     FoldAlong::new(StarTo::new(ranks, root), length).reversed()
 }
 
-/// The all-reduce, and the barrier: every rank reads the cells of all others; where ranks take turns on the CPUs, rank 0
-/// folds for all.
+/// The all-reduce, and the barrier: every rank reads the cells of all others; where ranks take turns on the CPUs, or one is
+/// to fold, rank 0 folds for all.
 pub(super) fn all_reduce(call: &Call) -> Box<dyn Schedule> {
     let (ranks, n) = (call.ranks(), call.length());
     if ranks == 2 {
@@ -26,7 +26,7 @@ pub(super) fn all_reduce(call: &Call) -> Box<dyn Schedule> {
             false => Box::new(exchange),
         };
     }
-    if call.crowded {
+    if call.crowded || call.folds_at_one {
         return Box::new(all_reduce_at(call, 0));
     }
     Box::new(AllReduceByReads {

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::request::{Finish, Request};
-use crate::collective::{Algorithm, Call as Shape, Choice};
+use crate::collective::{Call as Shape, Choice};
 use crate::engine::call::Described;
 use crate::engine::kept::{Ask, Kept, Plan, With};
 use crate::engine::request_state::{Direction, RequestState};
@@ -311,9 +311,8 @@ impl Comm {
         let algorithm = ask
             .algorithm
             .unwrap_or_else(|| Choice::started::<T>(&shape));
-        // By messages, one rank that folds for all takes two hops, and all that read all one after the other many.
-        let crowded = shape.crowded || algorithm == Algorithm::Cells;
-        let shape = Shape { crowded, ..shape };
+        // Messages of all to all, which are received one after the other, take longer than two hops.
+        let shape = shape.folding_at_one();
         match checked.and_then(|()| Plan::started(algorithm, shape, self.me)) {
             Err(refused) => Err(self.refusal(&described, refused)),
             Ok(plan) => Ok(Kept {
