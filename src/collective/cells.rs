@@ -52,6 +52,23 @@ pub(crate) fn all_reduce_at(call: &Call, root: Rank) -> impl Schedule + use<> {
     fold.then(all_read(ranks, root, length))
 }
 
+/// A rank's vector, which it folds those of others into.
+fn output(length: usize) -> Region {
+    Region::output(0..length)
+}
+
+/// What a rank had in its vector before, which others read.
+fn saved(length: usize) -> Region {
+    Region::scratch(0..length)
+}
+
+fn save(length: usize) -> Step {
+    Step {
+        local: Some(LocalCopy::new(output(length), saved(length))),
+        ..Step::IDLE
+    }
+}
+
 /// The all-reduce in which every rank reads the vectors of all others, in rank order: in step `s`, ranks `p` and `s - p` read
 /// each other's. In place, it saves its own first, which the others read.
 #[derive(Clone, Copy, Debug)]
@@ -71,18 +88,7 @@ impl AllReduceByReads {
     fn own(&self) -> Region {
         match self.from_input {
             true => Region::input(0..self.length),
-            false => Region::scratch(0..self.length),
-        }
-    }
-
-    fn output(&self) -> Region {
-        Region::output(0..self.length)
-    }
-
-    fn save(&self) -> Step {
-        Step {
-            local: Some(LocalCopy::new(self.output(), self.own())),
-            ..Step::IDLE
+            false => saved(self.length),
         }
     }
 
@@ -91,7 +97,7 @@ impl AllReduceByReads {
         let fold = Fold {
             rank,
             own: self.own(),
-            result: self.output(),
+            result: output(self.length),
         };
         let transfer = |region| (peer != rank).then_some(Transfer { peer, region });
         Step {
@@ -115,7 +121,7 @@ impl Schedule for AllReduceByReads {
 
     fn step(&self, rank: Rank, step: usize) -> Step {
         match step.checked_sub(self.before()) {
-            None => self.save(),
+            None => save(self.length),
             Some(turn) => {
                 let peer = direct::partner(self.ranks, rank, turn);
                 peer.map_or(Step::IDLE, |peer| self.read(rank, peer))
@@ -178,34 +184,18 @@ impl ScanByReads {
         rank > 0 && rank + 1 < self.ranks
     }
 
-    fn output(&self) -> Region {
-        Region::output(0..self.length)
-    }
-
-    fn saved(&self) -> Region {
-        Region::scratch(0..self.length)
-    }
-
-    fn save(&self, rank: Rank) -> Step {
-        let copies = self.saves(rank) && self.length > 0;
-        Step {
-            local: copies.then(|| LocalCopy::new(self.output(), self.saved())),
-            ..Step::IDLE
-        }
-    }
-
     /// Ranks at this distance read.
     fn read(&self, rank: Rank, distance: usize) -> Step {
         let above = Some(rank + distance).filter(|&above| above < self.ranks);
         let below = rank.checked_sub(distance);
         let had = match self.saves(rank) {
-            true => self.saved(),
-            false => self.output(),
+            true => saved(self.length),
+            false => output(self.length),
         };
         let transfer = |peer, region| Transfer { peer, region };
         Step {
             send: above.map(|peer| transfer(peer, had)),
-            recv: below.map(|peer| transfer(peer, self.output())),
+            recv: below.map(|peer| transfer(peer, output(self.length))),
             combine: match below {
                 None => Combine::Replace,
                 Some(_) if self.exclusive && distance == 1 => Combine::Replace,
@@ -228,7 +218,8 @@ impl Schedule for ScanByReads {
     fn step(&self, rank: Rank, step: usize) -> Step {
         match step.checked_sub(self.before()) {
             _ if step >= self.steps() => Step::IDLE,
-            None => self.save(rank),
+            None if self.saves(rank) && self.length > 0 => save(self.length),
+            None => Step::IDLE,
             Some(read) => self.read(rank, read + 1),
         }
     }
