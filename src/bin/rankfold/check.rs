@@ -122,7 +122,7 @@ fn calls<'a>(
 ) -> impl Iterator<Item = Result<Call, Stop>> + 'a {
     let of = move |ranks, length, root| {
         let call = call(pair.collective, ranks, length, root, true)?;
-        arguments.choice.in_groups(call)
+        arguments.choice.placed(call)
     };
     arguments.ranks.iter().flat_map(move |ranks| {
         arguments.elements.0.iter().flat_map(move |&length| {

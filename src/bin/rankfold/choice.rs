@@ -26,6 +26,9 @@ pub struct Choice {
     /// Ranks in groups, for `hierarchical`: groups of 8 neighbours, and these in groups of 2, are `8,2`.
     #[arg(long, value_name = "WIDTHS", value_delimiter = ',')]
     groups: Vec<NonZeroUsize>,
+    /// Ranks that take turns on too few CPUs: by `cells`, one of them folds for all in an all_reduce.
+    #[arg(long)]
+    crowded: bool,
 }
 
 /// One named value, or all of them.
@@ -77,8 +80,9 @@ pub fn call(
 }
 
 impl Choice {
-    /// Returns the call among ranks in the requested groups.
-    pub fn in_groups(&self, call: Call) -> Result<Call, Stop> {
+    /// Returns the call among ranks in the requested groups, which take turns if that is requested.
+    pub fn placed(&self, call: Call) -> Result<Call, Stop> {
+        let call = if self.crowded { call.crowded() } else { call };
         if self.groups.is_empty() {
             return Ok(call);
         }

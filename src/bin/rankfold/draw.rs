@@ -108,7 +108,7 @@ fn schedule(pair: Pair, arguments: &Arguments) -> Result<Box<dyn Schedule>, Stop
         ..
     } = *arguments;
     let call = call(pair.collective, ranks, elements, root, ordered)?;
-    let call = arguments.choice.in_groups(call)?;
+    let call = arguments.choice.placed(call)?;
     pair.algorithm.schedule(&call).map_err(Stop::input)
 }
 

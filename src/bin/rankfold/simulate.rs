@@ -273,7 +273,7 @@ impl Plan<'_> {
         } = self.arguments;
         let of = move |pair: Pair, ranks, bytes, length| {
             let call = call(pair.collective, ranks, length, *root, *ordered)?;
-            Ok((pair, ranks, bytes, choice.in_groups(call)?))
+            Ok((pair, ranks, bytes, choice.placed(call)?))
         };
         ranks.iter().flat_map(move |ranks| {
             self.lengths.iter().flat_map(move |&(bytes, length)| {
