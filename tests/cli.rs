@@ -204,6 +204,31 @@ fn assert_benches_follow() {
 }
 
 #[test]
+fn what_is_explained_for_a_machine_that_stands_in_is_what_worlds_do_there() {
+    let on = |table: &str, line: &str| {
+        let mut run = rankfold(line);
+        let run = run.env("RANKFOLD_MACHINE", "core:4");
+        let output = run.env("RANKFOLD_TUNING", table).output().unwrap();
+        assert!(output.status.success(), "{}", text(output.stderr));
+        text(output.stdout)
+    };
+    let line = "explain all_reduce --ranks 4 --bytes 8";
+    let (_, followed, _) = with_table("tuned.txt", line);
+    assert!(followed.starts_with("8 bytes: binomial: "), "{followed}");
+    for table in ["tuned.txt", "foreign.txt", "no-such-file.txt"] {
+        let explained = on(table, line);
+        assert!(explained.starts_with("8 bytes: cells: "), "{explained}");
+        assert!(!explained.contains("the tuning table"), "{explained}");
+        let last = explained.lines().last();
+        let told = last.is_some_and(|last| last.starts_with("not followed: RANKFOLD_TUNING, as "));
+        assert!(told, "{explained}");
+    }
+    let explained = on("foreign.txt", &format!("{line} --tuning tuned.txt"));
+    assert!(explained.starts_with("8 bytes: binomial: "), "{explained}");
+    assert!(!explained.contains("not followed"), "{explained}");
+}
+
+#[test]
 fn what_is_json_is_json_with_a_schema_on_every_line() {
     for (line, schema) in [
         (

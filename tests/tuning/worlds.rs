@@ -1,8 +1,12 @@
 //! Tables that were measured, and worlds that follow a table or refuse it.
 
+use std::env;
+use std::process::Command;
 use std::time::Duration;
 
-use rankfold::collective::{Call, Collective, Fingerprint, Rule, TuningTable, violations};
+use rankfold::collective::{
+    Algorithm, Call, Collective, Fingerprint, Rule, TuningTable, violations,
+};
 use rankfold::machine::{Bind, Machine};
 use rankfold::measure::Control;
 use rankfold::tune::{Plan, Tuned, tune};
@@ -204,6 +208,55 @@ fn a_communicator_follows_the_entry_of_its_own_size_and_says_so() {
             "{whole}"
         );
     }
+}
+
+/// With this table 4 ranks all-reduce 8 bytes along a binomial tree, there and back: 6 messages.
+const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/golden/cli/tuned.txt");
+
+#[test]
+fn a_world_explains_what_it_runs_whatever_machine_and_table_the_environment_names() {
+    let report = World::new(4).check(false).run_each(|comm| {
+        let call = Call::new(Collective::AllReduce, 4, 1).commuting();
+        let choice = comm.explain::<f64>(&call)?;
+        comm.all_reduce(&mut [1.0], op::Sum)?;
+        Ok((choice.algorithm, choice.reason))
+    });
+    let sent: u64 = report.counts.iter().map(|rank| rank.messages).sum();
+    let (algorithm, reason) = report.into_result().unwrap().remove(0);
+    let named = |name| env::var_os(name).is_some();
+    match (named("RANKFOLD_MACHINE"), named("RANKFOLD_TUNING")) {
+        (false, false) => {
+            let both = [("RANKFOLD_TUNING", TABLE), ("RANKFOLD_MACHINE", "core:4")];
+            [&both[..1], &both[1..], &both]
+                .iter()
+                .for_each(|named| assert_again(named));
+        }
+        (false, true) => {
+            assert_eq!((algorithm.to_string(), sent), ("binomial".into(), 6));
+            assert!(reason.contains("were measured"), "{reason}");
+        }
+        (true, _) => {
+            assert_eq!((algorithm, sent), (Algorithm::Cells, 4 * 3));
+            assert!(!reason.contains("table"), "{reason}");
+        }
+    }
+}
+
+/// Runs the test above once more, with these variables.
+fn assert_again(named: &[(&str, &str)]) {
+    let test =
+        "worlds::a_world_explains_what_it_runs_whatever_machine_and_table_the_environment_names";
+    let mut run = Command::new(env::current_exe().unwrap());
+    let output = run
+        .args(["--exact", test])
+        .envs(named.iter().copied())
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(
+        output.status.success() && said.contains("1 passed"),
+        "{named:?}: {said}"
+    );
 }
 
 // ── a measured table ──

@@ -50,7 +50,8 @@ pub struct Arguments {
     transport: Option<Transport>,
     #[command(flatten)]
     place: Place,
-    /// The table of `rankfold tune` that the world follows; without it, the one that RANKFOLD_TUNING names, if it does.
+    /// The table of `rankfold tune` that the world follows; without it, the one that RANKFOLD_TUNING names, if it does and
+    /// RANKFOLD_MACHINE names no other machine.
     #[arg(long, value_name = "FILE")]
     tuning: Option<PathBuf>,
     #[command(flatten)]
@@ -74,7 +75,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         choices.push((bytes, choice));
     }
     output.write(&match arguments.results.format {
-        TextOrJson::Text => text(&choices),
+        TextOrJson::Text => text(&choices) + &not_followed(arguments),
         TextOrJson::Json => choices
             .iter()
             .map(|(bytes, choice)| json(arguments, *bytes, choice))
@@ -93,6 +94,17 @@ fn text(choices: &[(usize, Choice)]) -> String {
         .flat_map(|(_, choice)| &choice.refused);
     let refused = refused.map(|(_, refusal)| format!("not: {refusal}\n"));
     lines.chain(refused).collect()
+}
+
+/// Returns a line if a table is named that no world follows on the machine that stands in for this one.
+fn not_followed(arguments: &Arguments) -> String {
+    match arguments.tuning.is_none() && place::is_stand_in() && named().is_some() {
+        true => format!(
+            "not followed: {TUNING}, as {} names another machine; --tuning names a table of that one\n",
+            place::MACHINE
+        ),
+        false => String::new(),
+    }
 }
 
 /// Returns one object on one line.
@@ -138,17 +150,21 @@ fn call_of(arguments: &Arguments, bytes: usize, machine: &Machine) -> Result<Cal
     })
 }
 
-/// Returns the requested table, if it is of this machine.
+/// The table that the environment names.
+fn named() -> Option<PathBuf> {
+    let path = env::var_os(TUNING).filter(|path| !path.is_empty());
+    path.map(PathBuf::from)
+}
+
+/// Returns the table that a world would follow, if it is of this machine. Worlds on a stand-in ignore the environment's.
 fn table(arguments: &Arguments, machine: &Machine) -> Result<Option<TuningTable>, Stop> {
-    let named = env::var_os(TUNING).filter(|path| !path.is_empty());
-    let named = named.map(PathBuf::from);
-    match (&arguments.tuning, named) {
+    match (&arguments.tuning, named()) {
         (Some(path), _) => read(path, arguments, machine).map(Some),
-        (None, Some(path)) => match read(&path, arguments, machine) {
+        (None, Some(path)) if !place::is_stand_in() => match read(&path, arguments, machine) {
             Err(Stop::Input(line)) => Err(Stop::Input(format!("{TUNING}: {line}"))),
             read => read.map(Some),
         },
-        (None, None) => Ok(None),
+        (None, _) => Ok(None),
     }
 }
 

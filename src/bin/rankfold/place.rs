@@ -1,6 +1,7 @@
 //! The placement option of every command that places ranks, whether the ranks fit, and the machine they are placed on.
 
 use std::env;
+use std::ffi::OsString;
 
 use clap::Args;
 use rankfold::machine::{Bind, Machine, Placement};
@@ -23,11 +24,20 @@ impl Place {
 }
 
 /// The variable that names a machine for any program to plan for.
-const MACHINE: &str = "RANKFOLD_MACHINE";
+pub const MACHINE: &str = "RANKFOLD_MACHINE";
+
+fn named() -> Option<OsString> {
+    env::var_os(MACHINE).filter(|text| !text.is_empty())
+}
+
+/// Whether worlds plan for a machine that stands in for this one.
+pub fn is_stand_in() -> bool {
+    named().is_some()
+}
 
 /// Refuses to measure where worlds would plan for another machine.
 pub fn measures_here() -> Result<(), Stop> {
-    match env::var_os(MACHINE).is_some_and(|text| !text.is_empty()) {
+    match is_stand_in() {
         true => Err(Stop::input(format!(
             "{MACHINE} has worlds plan for another machine, and what is measured is of this one; unset {MACHINE}"
         ))),
@@ -37,8 +47,7 @@ pub fn measures_here() -> Result<(), Stop> {
 
 /// Returns the machine that worlds plan for: the one that the environment names, or else this one.
 pub fn planned() -> Result<Machine, Stop> {
-    let set = env::var_os(MACHINE).filter(|text| !text.is_empty());
-    let Some(text) = set else {
+    let Some(text) = named() else {
         return Ok(Machine::here());
     };
     let named = Machine::from_text(&text.to_string_lossy());
