@@ -36,7 +36,7 @@
 //!   the call. (Calls are compared by 32-bit fingerprints, and two closures are not distinguished.)
 //! - **Reports name each communicator** other than the world by the call and line that created it.
 //! - **Operands stay in rank order** unless an operator declares that it commutes, and a reduction gives the same bits
-//!   in every run, except with [`Order::Arrival`].
+//!   in every run, except with [`Order::Arrival`], and of NaNs.
 //!
 //! # The map
 //!

@@ -15,8 +15,10 @@ impl Comm {
     /// Folds the buffers of all ranks, and gives every rank the result.
     ///
     /// Every `buf[i]` becomes `x₀[i] ⊕ x₁[i] ⊕ … ⊕ xₚ₋₁[i]`, with operands in rank order. All ranks get the same bits,
-    /// even for floating-point numbers, and the same bits in every run. With [`op::SumExact`](crate::op::SumExact) they
-    /// are the same for every number of ranks and algorithm, too.
+    /// even for floating-point numbers, and the same bits in every run: a rank that folds for itself folds the same operands
+    /// in the same order as the others. Only where several NaNs meet, sign and payload of the NaN that results may differ
+    /// between ranks, as Rust [leaves them open](f64#nan-bit-patterns). With [`op::SumExact`](crate::op::SumExact) the bits are
+    /// the same for every number of ranks and algorithm, too, and every NaN is `NAN`.
     ///
     /// # Shape
     ///
