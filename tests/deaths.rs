@@ -2,6 +2,8 @@
 //! other rank has a right result or an error that names the failed rank, and so does the report.
 
 mod again;
+#[path = "deaths/cells.rs"]
+mod cells;
 #[path = "deaths/collectives.rs"]
 mod collectives;
 #[path = "deaths/culprits.rs"]

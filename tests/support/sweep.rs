@@ -13,9 +13,9 @@ pub const FAULTS: [Fault; 3] = [Fault::Panic, Fault::Error, Fault::Return];
 /// One injected failure: the rank, the operation, the fault.
 pub struct Death<'a> {
     name: &'a str,
-    ranks: usize,
-    check: bool,
-    buffering: Buffering,
+    /// The world without the fault, and how it prints.
+    world: &'a World,
+    shown: &'a str,
     victim: Rank,
     nth: u64,
     fault: Fault,
@@ -24,24 +24,17 @@ pub struct Death<'a> {
 impl Death<'_> {
     fn show(&self) -> String {
         let Death {
-            name,
-            ranks,
-            check,
-            buffering,
+            shown,
             victim,
             nth,
             fault,
+            ..
         } = self;
-        format!(
-            "{name}, {ranks} ranks, check({check}), {buffering:?}, inject({victim}, {nth}, {fault:?})"
-        )
+        format!("{shown}, inject({victim}, {nth}, {fault:?})")
     }
 
     fn world(&self) -> World {
-        World::new(self.ranks)
-            .check(self.check)
-            .buffering(self.buffering)
-            .inject(self.victim, self.nth, self.fault)
+        self.world.clone().inject(self.victim, self.nth, self.fault)
     }
 }
 
@@ -56,7 +49,9 @@ pub fn sweep(
 ) {
     for ranks in sizes {
         for check in [false, true] {
-            sweep_world(name, part, &program, (ranks, check, Buffering::Unbounded));
+            let world = World::new(ranks).check(check);
+            let shown = format!("{name}, {ranks} ranks, check({check})");
+            sweep_world((name, &shown), part, &program, &world, &|_, _| ());
         }
     }
 }
@@ -65,20 +60,36 @@ pub fn sweep(
 pub fn sweep_bufferings(name: &str, program: impl Fn(&Comm) -> Result<u64> + Sync) {
     for ranks in [2, 3, 5, 8] {
         for buffering in [Buffering::Zero, Buffering::Bytes(100), Buffering::Unbounded] {
-            sweep_world(name, 1.0, &program, (ranks, false, buffering));
+            let world = World::new(ranks).check(false).buffering(buffering);
+            let shown = format!("{name}, {ranks} ranks, {buffering:?}");
+            sweep_world((name, &shown), 1.0, &program, &world, &|_, _| ());
         }
     }
 }
 
-/// Sweeps one world: its number of ranks, whether it checks, and its room for messages.
+/// The same in one world, where each fault must strike at its very operation: no rank begins any other after it.
+pub fn sweep_exactly(
+    (name, shown): (&str, &str),
+    part: f64,
+    program: impl Fn(&Comm) -> Result<u64> + Sync,
+    world: &World,
+) {
+    let struck = |death: &Death<'_>, report: &Report<u64>| {
+        let begun = report.counts[death.victim].operations;
+        assert_eq!(begun, death.nth, "{}: where it struck", death.show());
+    };
+    sweep_world((name, shown), part, &program, world, &struck);
+}
+
+/// Sweeps one world; `also` sees each report first.
 fn sweep_world(
-    name: &str,
+    (name, shown): (&str, &str),
     part: f64,
     program: &(impl Fn(&Comm) -> Result<u64> + Sync),
-    (ranks, check, buffering): (usize, bool, Buffering),
+    world: &World,
+    also: &dyn Fn(&Death<'_>, &Report<u64>),
 ) {
-    let world = World::new(ranks).check(check).buffering(buffering);
-    let case = || format!("{name}, {ranks} ranks, check({check}), {buffering:?}, nobody dies");
+    let case = || format!("{shown}, nobody dies");
     let healthy = guarded(&case, || world.run_each(program));
     let whole = |outcome: &Outcome<u64>| outcome.value().is_some();
     assert!(healthy.outcomes.iter().all(whole), "{}", case());
@@ -88,14 +99,14 @@ fn sweep_world(
         for (nth, fault) in chosen(counts.operations, part, &mut random) {
             let death = Death {
                 name,
-                ranks,
-                check,
-                buffering,
+                world,
+                shown,
                 victim,
                 nth,
                 fault,
             };
             let report = guarded(&|| death.show(), || death.world().run_each(program));
+            also(&death, &report);
             judge(&death, &healthy, report);
         }
     }
