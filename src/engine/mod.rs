@@ -48,7 +48,7 @@ use crate::topology::Levels;
 use crate::transport::lanes::Ends;
 use crate::transport::memory::eager_limit::Buffering;
 use crate::transport::memory::pointer_list::Lists;
-use crate::transport::progress::wait::Live;
+use crate::transport::progress::live::Live;
 use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
 use crate::transport::trace::call_event::CallEvent;
 use crate::transport::trace::words::DescribeCall;

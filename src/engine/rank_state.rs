@@ -16,7 +16,7 @@ use crate::error::{Cause, Error, ErrorKind, Gone, Result, Site};
 use crate::transport::communicator::call::Call;
 use crate::transport::memory::pointer_list::Lists;
 use crate::transport::port::Port;
-use crate::transport::progress::wait::Live;
+use crate::transport::progress::live::Live;
 use crate::transport::trace::words::{DescribeCall, OnComm};
 use crate::transport::{CommShared, Fabric, Fault};
 use crate::unwind::{self, Depth};

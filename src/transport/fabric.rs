@@ -1,26 +1,25 @@
 //! The state that all ranks of a world share: their endpoints, the registry of waits, the communicators.
 
-use std::any::Any;
+mod communicators;
+mod settings;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
-use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
 
 use crate::Rank;
 use crate::error::{Site, on};
-use crate::machine::Near;
 use crate::names::Transport;
 use crate::sync::{AtomicU32, AtomicU64, Mutex, Ordering, Parker};
 use crate::transport::communicator::members::Members;
 use crate::transport::communicator::shared::CommShared;
-use crate::transport::deadlock::choice::Chooser;
 use crate::transport::deadlock::registry::Registry;
 use crate::transport::deadlock::scheduler::Scheduler;
 use crate::transport::endpoint::Endpoint;
 use crate::transport::memory::copy_claims::CopyClaims;
-use crate::transport::memory::eager_limit::{Buffering, Charge};
+use crate::transport::memory::eager_limit::Charge;
 use crate::transport::memory::head::CONTEXTS;
 use crate::transport::memory::lenders::Lenders;
 use crate::transport::memory::loan::LoanWord;
@@ -28,16 +27,14 @@ use crate::transport::memory::packet::Packet;
 use crate::transport::port::Port;
 #[cfg(feature = "mpi")]
 use crate::transport::processes::Far;
-use crate::transport::progress::cpu_collision::WaitingCpus;
 use crate::transport::trace::clock::Clock;
-use crate::transport::trace::origin::{Former, Names, Origin};
+use crate::transport::trace::origin::{Former, Origin};
 use crate::transport::trace::record::Record;
 use crate::transport::trace::recorder::Recorder;
 use crate::transport::wakeup::sleeper::RunNumber;
 use crate::unwind;
-
-/// The least number of communicators that are let go before the registry looks for them.
-const FEWEST_RELEASED: usize = 64;
+pub use settings::Fault;
+pub(crate) use settings::Settings;
 
 /// Everything that the ranks of one world share.
 pub(crate) struct Fabric {
@@ -105,63 +102,7 @@ impl fmt::Display for Unfinished {
     }
 }
 
-/// Settings of the whole world.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Settings {
-    /// Number of CPUs that the ranks share; 0 if not known yet.
-    pub cpus: usize,
-    /// The same of the machine that collectives plan for.
-    pub planned: usize,
-    /// Whether the ranks of every process take turns on one CPU. The same in all processes.
-    pub in_turns: bool,
-    /// Number of ranks for which the CPU quota lasts if they all run without interruption.
-    pub covered: usize,
-    /// The watchdog's limit for one wait.
-    pub timeout: Option<Duration>,
-    /// Whether every collective begins with a consistency check.
-    pub check: bool,
-    /// Whether the last operations of each rank are recorded.
-    pub record: bool,
-    /// Whether all operations are recorded.
-    pub trace: bool,
-    /// Injected faults: the rank, the number of the operation, the fault.
-    pub faults: Vec<(Rank, u64, Fault)>,
-    /// Chooses among messages that could be received; `None`: the first to arrive.
-    pub chooser: Option<Arc<dyn Chooser>>,
-    /// The seed, for reports and for everything drawn at random.
-    pub seed: Option<u64>,
-    /// The buffering mode.
-    pub buffering: Buffering,
-    /// What carries the messages.
-    pub transport: Transport,
-    /// Which part of the machine each rank is in.
-    pub near: Arc<Near>,
-    /// The CPUs on which ranks wait, if colliding ranks may move to other CPUs.
-    pub spots: Option<Arc<WaitingCpus>>,
-    /// Data that the layers above consult to choose an algorithm. It is the same on all ranks.
-    pub tuning: Option<Arc<dyn Any + Send + Sync>>,
-}
-
-/// A fault injected by a test, see [`World::inject`](crate::World::inject).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Fault {
-    /// The operation panics.
-    Panic,
-    /// The operation fails with [`ErrorKind::Injected`](crate::ErrorKind::Injected).
-    Error,
-    /// The rank's closure ends at the operation, as if it had returned early.
-    Return,
-    /// The rank sleeps for some milliseconds before it goes on, so that the others overtake it.
-    Delay,
-}
-
 impl Fabric {
-    /// From one communicator's first context to the next one's, where ranks are in several processes: the columns of the
-    /// first lie between.
-    #[cfg(feature = "mpi")]
-    pub(in crate::transport) const NEXT_OF_SPREAD: u32 = 2 * CONTEXTS;
-
     /// A fabric for `ranks` ranks.
     pub(crate) fn new(ranks: usize, settings: Settings) -> Arc<Fabric> {
         Arc::new(Fabric::alone(ranks, settings))
@@ -226,108 +167,12 @@ impl Fabric {
         self.present.run.run()
     }
 
-    /// Creates a communicator of some of the ranks, with a context of its own.
-    pub(crate) fn new_comm(&self, members: Members, origin: Arc<Origin>) -> Arc<CommShared> {
-        self.comm_of(self.new_context(), members, origin)
-    }
-
-    /// A context that no communicator has.
-    ///
-    /// # Panics
-    ///
-    /// If there is none, of those of this process: messages and plans of two communicators of one context would be taken
-    /// for each other's.
-    pub(crate) fn new_context(&self) -> u32 {
-        let all = (CONTEXTS, 1 << 32);
-        #[cfg(feature = "mpi")]
-        let far = self.far.as_ref();
-        #[cfg(feature = "mpi")]
-        let all = far.map_or(all, |far| (Fabric::NEXT_OF_SPREAD, far.end_of_contexts()));
-        let (next, end) = all;
-        let in_range = |after: &u32| u64::from(*after) <= end;
-        let step = |context: u32| context.checked_add(next).filter(in_range);
-        // Relaxed, both: only the number matters.
-        let context = self
-            .contexts
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, step);
-        context.expect("this world has made as many communicators as it can number")
-    }
-
-    /// Creates a communicator of some of the ranks with this context.
-    pub(in crate::transport) fn comm_of(
-        &self,
-        context: u32,
-        members: Members,
-        origin: Arc<Origin>,
-    ) -> Arc<CommShared> {
-        let spans = self.spans(&members);
-        let comm = CommShared::new(context, members, origin, &self.endpoints, spans);
-        let mut comms = self.comms.lock();
-        if comms.len() == comms.capacity() {
-            self.sweep(&mut comms);
-            // At least as many are created until the next sweep as are left now.
-            let left = comms.len();
-            comms.reserve(left);
-        }
-        comms.push(comm.clone());
-        comm
-    }
-
-    /// A rank lets go of a communicator. Once half of all have been let go by their last ranks, they are forgotten.
-    pub(crate) fn let_go(&self, comm: &Arc<CommShared>) {
-        // The registry's, and this rank's own and the one in its handle.
-        const LAST: usize = 3;
-        if Arc::strong_count(comm) > LAST {
-            return;
-        }
-        // Relaxed: only the number matters, and it is a hint.
-        let released = self.released.fetch_add(1, Ordering::Relaxed) + 1;
-        if released < FEWEST_RELEASED {
-            return;
-        }
-        let mut comms = self.comms.lock();
-        if 2 * released >= comms.len() {
-            self.released.store(0, Ordering::Relaxed);
-            self.sweep(&mut comms);
-        }
-    }
-
-    /// Forgets the communicators that are no longer held and have nothing to report.
-    pub(in crate::transport) fn sweep(&self, comms: &mut Vec<Arc<CommShared>>) {
-        let forgotten = |comm: &Arc<CommShared>| Arc::strong_count(comm) == 1;
-        let silent = |comm: &CommShared| {
-            comm.cause.get().is_none() && comm.lanes.is_empty() && comm.all_was_read()
-        };
-        comms.retain(|comm| {
-            let over = forgotten(comm) && silent(comm);
-            if over {
-                self.assert_transport(|| comm.carried_by_memory().collect());
-                self.former.lock().add(comm.context, comm.origin.clone());
-            }
-            !over
-        });
-    }
-
     /// The first injected fault of rank `me` after its first `after` operations.
     pub(crate) fn next_fault(&self, me: Rank, after: u64) -> (u64, Fault) {
         let faults = self.settings.faults.iter();
         let mine = faults.filter(|(rank, at, _)| *rank == me && *at > after);
         let next = mine.min_by_key(|(_, at, _)| *at);
         next.map_or((u64::MAX, Fault::Error), |&(_, at, fault)| (at, fault))
-    }
-
-    /// The communicators that are held, or that have something to report.
-    pub(crate) fn comms(&self) -> Vec<Arc<CommShared>> {
-        self.comms.lock().clone()
-    }
-
-    /// The names of all communicators that a report may still mention.
-    pub(crate) fn names(&self) -> Names {
-        // No communicator is cloned: the caller may hold the registry's lock, and must not drop the last reference to
-        // one.
-        let comms = self.comms.lock();
-        let living = comms.iter().map(|comm| (comm.context, &comm.origin));
-        Names::of(living.chain(self.former.lock().iter()))
     }
 
     /// What each rank has done: operations begun, messages of elements sent, their bytes, sleeps, nanoseconds waited.
@@ -480,21 +325,5 @@ impl Lenders for Fabric {
             return self.settled_far();
         }
         self.endpoints[lender].sleeper.rouse();
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[should_panic(expected = "as many communicators as it can number")]
-    fn no_context_is_given_twice() {
-        let fabric = Fabric::new(1, Settings::default());
-        let last = u32::MAX - 2 * CONTEXTS;
-        fabric.contexts.store(last, Ordering::Relaxed);
-        assert_eq!(fabric.new_context(), last);
-        assert_eq!(fabric.new_context(), last + CONTEXTS);
-        fabric.new_context();
     }
 }

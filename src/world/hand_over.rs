@@ -12,7 +12,7 @@ use crossbeam_utils::CachePadded;
 use crate::Rank;
 use crate::sync::Parker;
 use crate::transport::progress::cpu_collision::WaitingCpus;
-use crate::transport::progress::wait::{LINGERING, Patience};
+use crate::transport::progress::idle::{LINGERING, Patience};
 use crate::transport::reuse::count_down::CountDown;
 use crate::transport::reuse::job_slot::JobSlot;
 use crate::transport::wakeup::sleeper::Sleeper;

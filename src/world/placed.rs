@@ -181,7 +181,7 @@ fn cores_of(machine: &Machine, cpus: &[usize]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transport::progress::wait::are_crowded;
+    use crate::transport::progress::live::are_crowded;
 
     /// The number of ranks that may spin, of `ranks` ranks on a machine.
     fn room(text: &str, ranks: usize, bind: &Bind) -> usize {

@@ -46,7 +46,7 @@ use crate::error::Result;
 use crate::machine::PinError;
 use crate::sync::Parker;
 use crate::transport::Fabric;
-use crate::transport::progress::wait::Live;
+use crate::transport::progress::live::Live;
 use crate::transport::reuse::fabric_reuse::{EndState, Reuse};
 use crate::transport::reuse::job_slot::JobSlot;
 use crate::unwind::{self, AbortOnDrop};

@@ -18,7 +18,7 @@ use crate::comm::Comm;
 use crate::error::{Gone, Result};
 use crate::machine::{Cpus, PinError, pin};
 use crate::transport::Fabric;
-use crate::transport::progress::wait::Live;
+use crate::transport::progress::live::Live;
 use crate::unwind::{self, Panic};
 
 /// The state that a thread needs to become a rank.

@@ -16,7 +16,7 @@ use crate::comm::Comm;
 use crate::engine::is_inside;
 use crate::error::{Error, Gone, Result};
 use crate::transport::Fabric;
-use crate::transport::progress::wait::Live;
+use crate::transport::progress::live::Live;
 use crate::unwind;
 
 /// The seats of a world whose threads the caller provides; see [`World::connect`](crate::World::connect).

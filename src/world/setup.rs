@@ -20,7 +20,7 @@ use crate::names::Transport;
 #[cfg(feature = "mpi")]
 use crate::transport::processes::Far;
 use crate::transport::progress::cpu_collision::WaitingCpus;
-use crate::transport::progress::wait::{Live, are_crowded};
+use crate::transport::progress::live::{Live, are_crowded};
 use crate::transport::{Fabric, Settings};
 use crate::unwind;
 

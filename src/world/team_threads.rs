@@ -21,7 +21,8 @@ use super::verdict::{Refused, Verdict};
 use crate::machine::{Bind, PinError, PinnedCaller, Placement, is_pinned_to};
 use crate::sync::Parker;
 use crate::transport::Fabric;
-use crate::transport::progress::wait::{Patience, are_crowded};
+use crate::transport::progress::idle::Patience;
+use crate::transport::progress::live::are_crowded;
 use crate::transport::reuse::fabric_reuse::EndState;
 use crate::unwind;
 

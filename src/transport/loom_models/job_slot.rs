@@ -18,7 +18,7 @@ use loom::thread;
 
 use super::explore;
 use crate::sync::Parker;
-use crate::transport::progress::wait::Patience;
+use crate::transport::progress::idle::Patience;
 use crate::transport::reuse::count_down::CountDown;
 use crate::transport::reuse::job_slot::JobSlot;
 use crate::transport::wakeup::sleeper::Sleeper;

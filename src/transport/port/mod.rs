@@ -34,9 +34,10 @@ use crate::transport::wakeup::sleeper::RunNumber;
 use crate::transport::{Endpoint, Fabric};
 
 use crate::transport::port::standing::SpareLoans;
+use crate::transport::progress::live::{Live, are_crowded};
 use crate::transport::progress::reason::Reason;
 use crate::transport::progress::started::StartedCalls;
-use crate::transport::progress::wait::{Live, SPINS, are_crowded};
+use crate::transport::progress::wait::SPINS;
 use crate::transport::progress::yielding::Yielding;
 
 /// One rank's port to the fabric. It stays on the rank's thread.

@@ -19,7 +19,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::Rank;
 use crate::machine::{cpu, step_aside};
-use crate::transport::progress::wait::{Live, are_crowded};
+use crate::transport::progress::live::{Live, are_crowded};
 use crate::transport::trace::clock::Clock;
 
 /// Maximum age of a note, and the minimum time between two moves of a rank, in nanoseconds: a few kernel ticks.

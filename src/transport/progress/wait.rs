@@ -12,22 +12,17 @@
 use std::cell::Cell;
 use std::hint::spin_loop;
 use std::io::{self, Write};
-use std::sync::atomic::AtomicUsize;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-use crossbeam_utils::CachePadded;
-
 use crate::error::{Error, ErrorKind, Result};
-use crate::sync::{Ordering, Parker};
 use crate::transport::deadlock::registry::Wait;
 use crate::transport::deadlock::scheduler::Scheduler;
 use crate::transport::deadlock::wait_for_graph::Needs;
+use crate::transport::port::Port;
+use crate::transport::progress::live::Live;
 use crate::transport::progress::reason::Reason;
 use crate::transport::progress::yielding::Yielding;
-use crate::transport::wakeup::sleeper::Sleeper;
-
-use crate::transport::port::Port;
 
 /// Maximum number of looks in one spin: some tens of microseconds.
 pub(in crate::transport) const SPINS: u32 = 2000;
@@ -35,111 +30,8 @@ pub(in crate::transport) const SPINS: u32 = 2000;
 pub(in crate::transport) const FEW_SPINS: u32 = 16;
 /// Minimum number of yields before a rank parks.
 pub(in crate::transport) const YIELDS: u32 = 8;
-/// How long a thread that runs no rank at the moment looks for work, or for its end, and how many looks it takes before
-/// it begins to yield: some microseconds.
-pub(crate) const LINGERING: Duration = Duration::from_micros(100);
-pub(in crate::transport) const LINGERING_SPINS: u32 = 64;
 /// Loom models go to sleep at once: repeated looks would hide a lost post.
 pub(in crate::transport) const PATIENT: bool = !cfg!(all(test, loom));
-
-/// Number of ranks of this process that are running a job, over all worlds. It has a cache line of its own, since the
-/// caller of a team's run writes it.
-static LIVE: CachePadded<AtomicUsize> = CachePadded::new(AtomicUsize::new(0));
-
-/// Counts `ranks` ranks as live until it is dropped.
-pub(crate) struct Live(usize);
-
-impl Live {
-    pub(crate) fn new(ranks: usize) -> Self {
-        // Relaxed: a hint for the policy below.
-        LIVE.fetch_add(ranks, Ordering::Relaxed);
-        Live(ranks)
-    }
-
-    /// Number of live ranks.
-    #[inline]
-    pub(crate) fn count() -> usize {
-        LIVE.load(Ordering::Relaxed)
-    }
-}
-
-impl Drop for Live {
-    fn drop(&mut self) {
-        LIVE.fetch_sub(self.0, Ordering::Relaxed);
-    }
-}
-
-/// The stages of a thread that runs no rank at the moment, before it goes to sleep.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Patience {
-    /// There is a CPU for it: it spins for a moment, then yields.
-    Spin,
-    /// A CPU is free now and then: it yields.
-    Yield,
-    /// It would only be in the way: it does neither.
-    None,
-}
-
-/// Waits until `look` finds something that does not come from a rank inside an operation, and after which this thread
-/// is roused. Before it sleeps it looks for so long. `part` is called when it begins to yield.
-pub(in crate::transport) fn idle<R>(
-    sleeper: &Sleeper,
-    parker: &Parker,
-    patience: (Patience, Duration),
-    part: impl FnOnce(),
-    mut look: impl FnMut() -> Option<R>,
-) -> R {
-    if let Some(found) = linger(patience, part, &mut look) {
-        return found;
-    }
-    loop {
-        sleeper.lie_down();
-        let found = look();
-        if found.is_none() {
-            parker.park();
-        }
-        sleeper.get_up();
-        if let Some(found) = found {
-            return found;
-        }
-    }
-}
-
-/// The stages before sleeping. They do not spin for long: an idle thread is not counted among those that need a CPU.
-pub(in crate::transport) fn linger<R>(
-    (patience, time): (Patience, Duration),
-    part: impl FnOnce(),
-    look: &mut impl FnMut() -> Option<R>,
-) -> Option<R> {
-    let spins = match patience {
-        Patience::Spin => LINGERING_SPINS,
-        _ => 1,
-    };
-    for _ in 0..if PATIENT { spins } else { 0 } {
-        if let Some(found) = look() {
-            return Some(found);
-        }
-        spin_loop();
-    }
-    if !PATIENT || patience == Patience::None {
-        return None;
-    }
-    part();
-    let start = Instant::now();
-    while start.elapsed() < time {
-        yield_now();
-        if let Some(found) = look() {
-            return Some(found);
-        }
-    }
-    None
-}
-
-/// Whether `live` ranks exceed `room`, the number of CPUs: then no rank spins.
-#[inline]
-pub(crate) fn are_crowded(live: usize, room: usize) -> bool {
-    live > room
-}
 
 /// Runs a wait whose look only reports whether it has found something, and returns what the last look found.
 #[inline]

@@ -18,7 +18,7 @@ use std::ptr;
 use std::time::Duration;
 
 use crate::sync::{AtomicPtr, Ordering, Parker};
-use crate::transport::progress::wait::{self, Patience};
+use crate::transport::progress::idle::{self, Patience};
 use crate::transport::wakeup::fences;
 use crate::transport::wakeup::sleeper::Sleeper;
 
@@ -91,7 +91,7 @@ impl<T> JobSlot<T> {
         };
         let word = match patience {
             Patience::None => asleep(parker, look),
-            _ => wait::idle(&self.server, parker, (patience, linger), part, look),
+            _ => idle::idle(&self.server, parker, (patience, linger), part, look),
         };
         (word != no_more()).then_some(word.cast_const())
     }
@@ -107,7 +107,7 @@ impl<T> JobSlot<T> {
         part: impl FnOnce(),
     ) {
         let done = || self.is_empty().then_some(());
-        wait::idle(caller, parker, (patience, linger), part, done);
+        idle::idle(caller, parker, (patience, linger), part, done);
     }
 
     /// For the server: the job is done, the server no longer reads its memory, and the caller hears of it by other
