@@ -43,6 +43,9 @@ pub(crate) struct Fabric {
     pub(in crate::transport) registry: Mutex<Registry>,
     /// Number of ranks that have gone to sleep with an entry in the registry.
     pub(in crate::transport) waiting: CachePadded<AtomicU32>,
+    /// Whether a rank has ended in this run or a communicator has broken, for ranks that
+    /// [yield for long](crate::transport::progress::yielding).
+    pub(in crate::transport) has_ends: CachePadded<AtomicBool>,
     /// The communicator of all ranks.
     pub(crate) all: Arc<CommShared>,
     /// All communicators that are still held, or that have something to report.
@@ -135,6 +138,7 @@ impl Fabric {
         Fabric {
             endpoints,
             waiting: CachePadded::new(AtomicU32::new(0)),
+            has_ends: Default::default(),
             printed: Arc::default(),
             registry: Mutex::new(Registry::new(ranks)),
             comms: parking_lot::Mutex::new(vec![all.clone()]),

@@ -306,6 +306,8 @@ impl Fabric {
             return;
         }
         self.tell_end(rank, &Gone::Returned, None, None);
+        // Not later: another run may begin once all ranks have departed.
+        self.tell_yielding();
         sleeper.depart(run);
         // Pairs with the heavy half in `Sleeper::lie_down`, between the increment of `waiting` and the look at the
         // ends.
@@ -399,11 +401,13 @@ impl Fabric {
         self.wake_if(&self.open_registry(), waits);
     }
 
+    /// Wakes the ranks in waits that are concerned; those that yield for long come and look.
     pub(in crate::transport) fn wake_if(
         &self,
         registry: &Registry,
         concerned: impl Fn(&Wait) -> bool,
     ) {
+        self.tell_yielding();
         for (entry, endpoint) in registry.entries.iter().zip(self.endpoints.iter()) {
             if entry.wait.as_ref().is_some_and(&concerned) {
                 endpoint.sleeper.rouse();

@@ -3,7 +3,8 @@
 //! A rank spins only while all running ranks of the process, over all worlds, fit on the CPUs they share. A rank whose
 //! spins fail spins half as long next time. A yield costs about a tenth of putting a thread to sleep and waking it, so
 //! parking comes late, and later if ranks that take turns have parked for a moment only: many that park delay each other
-//! until all park in each wait, though yielding alone would end it sooner. Only the last stage checks for failures.
+//! until all park in each wait, though yielding alone would end it sooner. Only the last stage checks for failures, and
+//! ranks that yield for long go there soon after the first end of a run.
 //!
 //! Under a CPU quota that is too small for all ranks, each of which has a CPU, ranks spin as well: a yield gives the CPU
 //! to no other rank there, and uses up the quota like a spin. Parking comes at once then, since a rank that waits for
@@ -22,14 +23,12 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::port::Port;
 use crate::transport::progress::live::Live;
 use crate::transport::progress::reason::Reason;
-use crate::transport::progress::yielding::Yielding;
+use crate::transport::progress::yielding::{Stage, Yielding};
 
 /// Maximum number of looks in one spin: some tens of microseconds.
 pub(in crate::transport) const SPINS: u32 = 2000;
 /// Minimum number, so that a rank notices when spinning has become worthwhile again.
 pub(in crate::transport) const FEW_SPINS: u32 = 16;
-/// Minimum number of yields before a rank parks.
-pub(in crate::transport) const YIELDS: u32 = 8;
 /// Loom models go to sleep at once: repeated looks would hide a lost post.
 pub(in crate::transport) const PATIENT: bool = !cfg!(all(test, loom));
 
@@ -217,8 +216,8 @@ impl Port {
         if let Some(spots) = self.fabric.settings.spots.as_ref().filter(|_| PATIENT) {
             spots.part(self.me - self.fabric.near().start);
         }
-        let mut turns = 0;
-        while PATIENT && (turns < YIELDS || start.elapsed() < time) {
+        let mut stage = Stage::new(&self.fabric, time);
+        while PATIENT && stage.goes_on(|| start.elapsed()) {
             yield_now();
             // First for what ranks of this process do, for which messages need not be taken in.
             if self.has_far() && look() {
@@ -228,7 +227,6 @@ impl Port {
             if look() {
                 return true;
             }
-            turns += 1;
         }
         false
     }

@@ -97,9 +97,11 @@ impl Fabric {
         if !quiet {
             self.registry.lock().forget_ends();
         }
-        // Relaxed: as below.
-        if self.printed.load(Ordering::Relaxed) {
-            self.printed.store(false, Ordering::Relaxed);
+        for flag in [&*self.printed, &*self.has_ends] {
+            // Relaxed: as below.
+            if flag.load(Ordering::Relaxed) {
+                flag.store(false, Ordering::Relaxed);
+            }
         }
         let begin = self.clock.note();
         // Relaxed: starting the ranks orders it.
