@@ -210,7 +210,7 @@ fn roots(collective: Collective, ranks: usize) -> Vec<Rank> {
 /// that is read in place; of two ranks, also such that are folded whole.
 fn calls(ranks: usize) -> Vec<Call> {
     let lengths: &[usize] = match ranks {
-        2 => &[0, 3, 1100, 8200],
+        2 => &[0, 3, 1100, 4100],
         _ => &[0, 3, 1100],
     };
     let mut calls = Vec::new();

@@ -1,18 +1,17 @@
 //! Elements that are formulas over the ranks' contributions, and a schedule interpreted on them.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{LazyLock, Mutex};
+use std::collections::BTreeMap;
 
 use crate::Rank;
 use crate::collective::{Call, Collective};
 use crate::op::{Operator, OperatorKind};
 use crate::schedule::{Buffer, Combine, Region, Schedule};
 
-/// An element: the number of a formula.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Term(u32);
+/// An element: a hash of a formula.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Term(u64);
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Formula {
     /// No contribution.
     Nothing,
@@ -22,13 +21,24 @@ pub(super) enum Formula {
 }
 
 impl Formula {
-    /// The term of this formula; equal formulas have equal terms.
+    /// The term of this formula. Two different formulas have the same one with a probability of 2⁻⁶⁴. Nothing is looked up:
+    /// all ranks fold elements at the same time.
     pub(super) fn term(self) -> Term {
-        static TERMS: LazyLock<Mutex<HashMap<Formula, Term>>> = LazyLock::new(Mutex::default);
-        let mut terms = TERMS.lock().unwrap();
-        let next = Term(terms.len() as u32);
-        *terms.entry(self).or_insert(next)
+        let words = match self {
+            Formula::Nothing => [0; 3],
+            Formula::Of(rank, element) => [1, rank as u64, element as u64],
+            Formula::Fold(left, right) => [2, left.0, right.0],
+        };
+        Term(words.into_iter().fold(0, mixed))
     }
+}
+
+/// A hash of what was hashed and one word more, all bits of which depend on all of both (the finalizer of SplitMix64).
+fn mixed(hash: u64, word: u64) -> u64 {
+    let mut bits = (hash ^ word).wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ (bits >> 31)
 }
 
 pub(super) struct Folds {
