@@ -8,16 +8,16 @@ use crate::Rank;
 /// Notes a move by the current thread.
 #[inline(always)]
 pub(crate) fn note(from: Rank, to: Rank, run: Range<usize>) {
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     noted::push(noted::Move { from, to, run });
-    #[cfg(not(test))]
+    #[cfg(any(not(test), loom))]
     let _ = (from, to, run);
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 pub(crate) use noted::{Move, take};
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod noted {
     use std::cell::RefCell;
     use std::ops::Range;

@@ -75,7 +75,7 @@ pub use bruck::BruckAllGather;
 pub use bruck_all_to_all::BruckAllToAll;
 
 pub use call::Call;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 pub(crate) use cells::all_reduce_at;
 pub(crate) use choose::CELL_BYTES;
 pub use choose::Choice;

@@ -36,12 +36,12 @@
 //! ```
 
 mod chooser;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod executed;
 mod explore;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod far_ranks;
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 mod formulas;
 mod order;
 mod random;

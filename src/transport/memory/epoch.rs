@@ -246,7 +246,7 @@ impl Epoch {
     }
 
     /// Sets the answer of [`is_far`](Self::is_far).
-    #[cfg(test)]
+    #[cfg(all(test, not(loom)))]
     pub(crate) fn insist_on_far(&self, far: bool) {
         self.distance.insist(far);
     }
