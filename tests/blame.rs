@@ -22,7 +22,7 @@ use support::{guarded, scale};
 
 /// Returns how often each program runs.
 fn times() -> usize {
-    (12.0 * scale()).ceil() as usize
+    (6.0 * scale()).ceil() as usize
 }
 
 /// Returns how often each program of a pair of roots runs. There are as many pairs as a square of the ranks.
