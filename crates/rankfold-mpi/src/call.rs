@@ -275,37 +275,67 @@ fn note_leaks(rank: &Rank, at: &str) {
     }
 }
 
-/// `MPI_Finalize`. Nothing here waits, for the same reason, and nothing stops the rank.
+/// `MPI_Finalize`. Nothing here waits, for the same reason.
 pub(crate) fn finalise(caller: &Caller) -> c_int {
-    const NAME: &str = "MPI_Finalize";
     let Some(rank) = current() else {
-        return stray(NAME);
+        return stray(FINALIZE);
     };
     if !rank.initialised.get() || rank.finalised.get() {
-        let (me, error) = (rank.me(), out_of_phase(&rank));
-        eprintln!("rank {me}: {}", stopped(NAME, None, error.clone()));
-        return error.class;
+        return finalised_out_of_phase(&rank, caller);
     }
     // It makes no call of the engine: the last call that a report can mean is the one before.
     let freed = crate::detached::sweep_freed(&rank, caller);
     let deleted = crate::attribute::delete_all(caller, &*rank.alone).err();
-    let freed: Vec<_> = freed.into_iter().map(|(_, error)| error).collect();
+    let first = freed.first().map(|(_, error)| error).or(deleted.as_ref());
+    let class = first.map_or(MPI_SUCCESS, |error| error.class);
+    for (on, error) in freed {
+        failed_at_end(&rank, on, caller, error, tell_of_freed);
+    }
+    if let Some(error) = deleted {
+        // The call has no communicator.
+        failed_at_end(&rank, MPI_COMM_WORLD.addr(), caller, error, tell);
+    }
     crate::window::close_all(&rank);
     rank.finalised.set(true);
     FINALIZED.fetch_add(1, Ordering::Relaxed);
     if rank.sessions.borrow().len() == 0 {
         rank.phase.set(Phase::Finalized);
-        note_leaks(&rank, NAME);
-    }
-    let first = freed.first().or(deleted.as_ref());
-    let class = first.map_or(MPI_SUCCESS, |error| error.class);
-    for error in freed {
-        tell_of_freed(&rank, stopped(NAME, None, error));
-    }
-    if let Some(error) = deleted {
-        tell(&rank, stopped(NAME, None, error));
+        note_leaks(&rank, FINALIZE);
     }
     class
+}
+
+const FINALIZE: &str = "MPI_Finalize";
+
+#[cold]
+fn finalised_out_of_phase(rank: &Rank, caller: &Caller) -> c_int {
+    let error = out_of_phase(rank);
+    if rank.shared.owns_datatypes {
+        return failed(rank, FINALIZE, MPI_COMM_NULL, caller, error);
+    }
+    let (me, class) = (rank.me(), error.class);
+    eprintln!("rank {me}: {}", stopped(FINALIZE, None, error));
+    class
+}
+
+/// What becomes of an error that is found in `MPI_Finalize`. In a program in C it goes to the error handler of its communicator,
+/// and is told where that returns it, since few programs look. In Rust nothing stops the rank, which has a lock of the process.
+#[cold]
+fn failed_at_end(
+    rank: &Rank,
+    on: usize,
+    caller: &Caller,
+    error: Failure,
+    tell: impl Fn(&Rank, Stop),
+) {
+    let on = without_provenance_mut(on);
+    let blamed = Blamed::of(rank, on);
+    let is_returned = blamed.on_error == MPI_ERRORS_RETURN.addr();
+    if rank.shared.owns_datatypes && !is_returned {
+        failed(rank, FINALIZE, on, caller, error);
+    } else {
+        tell(rank, stopped(FINALIZE, blamed.name, error));
+    }
 }
 
 /// What becomes of an error: as the error handler of the communicator says, or the one that the call was given.

@@ -10,6 +10,7 @@ use rankfold::{Comm, Group, Similarity};
 
 use crate::abi::*;
 use crate::attribute;
+use crate::buffered;
 use crate::detached;
 use crate::error::{Failure, Out, bad, failure, require};
 use crate::hidden;
@@ -30,6 +31,8 @@ pub(crate) struct Communicator {
     pub name: RefCell<Text>,
     pub attributes: RefCell<attribute::Values>,
     pub on_error: Cell<usize>,
+    /// The handle of the session that it is from; 0 if it is from none.
+    pub session: Cell<usize>,
     pub topology: Topology,
 }
 
@@ -59,6 +62,7 @@ impl Communicator {
             name: RefCell::new(name),
             attributes: RefCell::default(),
             on_error: Cell::new(MPI_ERRORS_ARE_FATAL.addr()),
+            session: Cell::new(0),
             topology: Topology::None,
         }
     }
@@ -135,6 +139,7 @@ fn keep_made(
     topology: Topology,
 ) -> MPI_Comm {
     made.on_error = Cell::new(parent.on_error.get());
+    made.session = Cell::new(parent.session.get());
     made.topology = topology;
     let made = Rc::new(made);
     let number = rank.comms.borrow_mut().add(made.clone());
@@ -280,6 +285,7 @@ pub(crate) fn free(rank: &Rank, caller: &Caller, of: MPI_Comm) -> Out {
     let freed = rank.comms.borrow_mut().remove(of.addr());
     let freed = freed.map_err(|why| bad(MPI_ERR_COMM, "communicator", of.addr(), why))?;
     drop(freed);
+    buffered::forget(rank, of.addr());
     Ok(())
 }
 

@@ -2,6 +2,7 @@
 
 use rankfold::Request;
 
+use crate::buffered::OF_RANK;
 use crate::error::{Failure, Out, failure};
 use crate::memory::Caller;
 use crate::rank::Rank;
@@ -12,12 +13,13 @@ pub(crate) struct Sending {
     pub request: Request<'static, RequestPart>,
     /// The handle of its communicator.
     pub on: usize,
-    /// The bytes of the attached buffer that it takes.
+    /// Whose buffer it is in, and how many bytes it takes there; none of a send that was not buffered.
+    pub within: usize,
     pub bytes: usize,
 }
 
 impl Sending {
-    fn is_open(&mut self) -> bool {
+    pub(crate) fn is_open(&mut self) -> bool {
         matches!(self.request.test(), Ok(None))
     }
 }
@@ -48,18 +50,10 @@ pub(crate) fn detach_parts(rank: &Rank, pending: Pending) {
     let sending = |request| Sending {
         request,
         on,
+        within: OF_RANK,
         bytes: 0,
     };
     detach(rank, parts.map(sending).collect());
-}
-
-/// Forgets the buffered messages that have left their buffer; returns how much of it the others take.
-pub(crate) fn sweep_buffered(rank: &Rank) -> usize {
-    let mut buffered = rank.buffered.take();
-    buffered.retain_mut(Sending::is_open);
-    let used = buffered.iter().map(|it| it.bytes).sum();
-    rank.buffered.borrow_mut().extend(buffered);
-    used
 }
 
 /// Waits until messages have left; returns those that still go on where one fails, and its error.

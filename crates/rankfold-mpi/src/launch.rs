@@ -46,7 +46,7 @@ pub(crate) struct Shared {
     /// The calls of MPI of ranks that have ended, if the run is traced.
     entered: Mutex<Vec<Vec<Entered>>>,
     pub traced: bool,
-    /// Whether datatypes and keys of attributes are each rank's own.
+    /// Whether datatypes and keys of attributes are each rank's own, as in programs in C.
     pub owns_datatypes: bool,
     /// The calls that ended ranks.
     stops: Mutex<BTreeMap<usize, Stop>>,

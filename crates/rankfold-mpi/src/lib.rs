@@ -17,6 +17,7 @@ pub mod abi;
 mod arithmetic;
 mod asking;
 mod attribute;
+mod buffered;
 mod call;
 mod callback;
 mod collective;

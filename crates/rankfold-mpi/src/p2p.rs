@@ -8,11 +8,11 @@ use std::ffi::{c_int, c_void};
 use rankfold::{Comm, ErrorKind, Marked, Source, Status, Tag};
 
 use crate::abi::*;
+use crate::buffered;
 use crate::comm::Communicator;
 use crate::datatype::pack::Buffer;
 use crate::datatype::signature::Signature;
 use crate::datatype::{Datatype, Type};
-use crate::detached::Sending;
 use crate::error::{Failure, Out, failure, require};
 use crate::memory::{Byte, Caller};
 use crate::rank::Rank;
@@ -189,14 +189,16 @@ pub(crate) fn send(
     let To(Some(peer), tag) = to else {
         return Ok(());
     };
-    let (on, comm) = (comm.handle.get(), signed(comm, data.of));
+    let marked = signed(comm, data.of);
     let buffered = mode == Mode::Buffered;
     match data.lent(caller).filter(|_| !buffered) {
-        Some(elements) if mode == Mode::Synchronous => return Ok(comm.ssend(peer, tag, elements?)?),
-        Some(elements) => return Ok(comm.send(peer, tag, elements?)?),
+        Some(elements) if mode == Mode::Synchronous => {
+            return Ok(marked.ssend(peer, tag, elements?)?);
+        }
+        Some(elements) => return Ok(marked.send(peer, tag, elements?)?),
         None => {}
     }
-    send_packed(rank, caller, mode, data, (peer, tag), (&comm, on))
+    send_packed(rank, caller, mode, data, (peer, tag), (&marked, comm))
 }
 
 #[inline(never)]
@@ -206,7 +208,7 @@ fn send_packed(
     mode: Mode,
     data: &Buffer<'_>,
     (peer, tag): (usize, u32),
-    (comm, on): (&Comm, usize),
+    (comm, of): (&Comm, &Communicator),
 ) -> Out {
     rank.with_scratch(|message| {
         message.clear();
@@ -214,44 +216,9 @@ fn send_packed(
         match mode {
             Mode::Standard | Mode::Ready => comm.send(peer, tag, message)?,
             Mode::Synchronous => comm.ssend(peer, tag, message)?,
-            Mode::Buffered => send_buffered(rank, message.clone(), (peer, tag), (comm, on))?,
+            Mode::Buffered => buffered::send(rank, message.clone(), (peer, tag), (comm, of))?,
         }
         Ok(())
-    })
-}
-
-/// Sends a message from the buffer of `MPI_Buffer_attach`, where it has its place until it has left.
-fn send_buffered(
-    rank: &Rank,
-    message: Vec<Byte>,
-    (peer, tag): (usize, u32),
-    (comm, on): (&Comm, usize),
-) -> Out {
-    let bytes = message.len() + MPI_BSEND_OVERHEAD as usize;
-    check_room(rank, bytes)?;
-    let request = comm.isend(peer, tag, message)?.map(|_| RequestPart::Sent);
-    rank.buffered
-        .borrow_mut()
-        .push(Sending { request, on, bytes });
-    crate::detached::sweep_buffered(rank);
-    Ok(())
-}
-
-/// Whether the buffer holds a message beside those that have not left it.
-fn check_room(rank: &Rank, needed: usize) -> Out {
-    let Some((_, room)) = rank.buffer.get() else {
-        let none = "no buffer was attached by MPI_Buffer_attach";
-        return Err(failure(MPI_ERR_BUFFER, none));
-    };
-    let used = crate::detached::sweep_buffered(rank);
-    require(needed <= room.saturating_sub(used), MPI_ERR_BUFFER, || {
-        let others = match used {
-            0 => String::new(),
-            _ => format!(", of which {used} hold messages that have not been received"),
-        };
-        format!(
-            "the attached buffer has {room} bytes{others}, and the message needs {needed}, with MPI_BSEND_OVERHEAD"
-        )
     })
 }
 
@@ -272,7 +239,7 @@ pub(crate) fn isend(
     let request = match mode {
         Mode::Synchronous => marked.issend(peer, tag, message)?,
         Mode::Buffered => {
-            send_buffered(rank, message, (peer, tag), (&marked, comm.handle.get()))?;
+            buffered::send(rank, message, (peer, tag), (&marked, comm))?;
             return Ok(Pending::done(Stat::EMPTY).sending());
         }
         Mode::Standard | Mode::Ready => marked.isend(peer, tag, message)?,

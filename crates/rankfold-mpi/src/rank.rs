@@ -12,6 +12,7 @@ use rankfold::{Comm, Group};
 use crate::abi::*;
 use crate::asking::Asking;
 use crate::attribute::TypeAttributes;
+use crate::buffered::Attached;
 use crate::comm::{Communicator, Gone};
 use crate::detached::Sending;
 use crate::error::{Out, bad, failure};
@@ -103,10 +104,10 @@ pub(crate) struct Rank {
     /// The error handler of `MPI_FILE_NULL`.
     pub files_on_error: Cell<usize>,
     pub infos: RefCell<Table<crate::exports::Pairs>>,
-    /// The buffer of `MPI_Buffer_attach`: its address and its length.
-    pub buffer: Cell<Option<(*mut u8, usize)>>,
+    /// The attached buffers, by whose they are.
+    pub buffers: RefCell<BTreeMap<usize, Attached>>,
     pub errors: Errors,
-    /// Messages in that buffer.
+    /// Messages in these buffers.
     pub buffered: RefCell<Vec<Sending>>,
     /// Sends that go on without a request, since it was freed, or without their buffer.
     pub detached: RefCell<Vec<Sending>>,
@@ -167,7 +168,7 @@ impl Rank {
             handlers: RefCell::new(Table::new(Kind::Errhandler)),
             files_on_error: Cell::new(MPI_ERRORS_RETURN.addr()),
             infos: RefCell::new(Table::new(Kind::Info)),
-            buffer: Cell::new(None),
+            buffers: RefCell::default(),
             errors: Errors::default(),
             buffered: RefCell::default(),
             detached: RefCell::default(),

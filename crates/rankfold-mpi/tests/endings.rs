@@ -2,7 +2,7 @@
 #![cfg(feature = "exports")]
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// Compiles the program; `None` if there is no compiler.
 fn compiled(name: &str, optimized: &str) -> Option<PathBuf> {
@@ -24,13 +24,15 @@ fn report(how: &str) -> Option<(String, Option<i32>)> {
     report_of(how, "-O0")
 }
 
+fn output_of(how: &str, optimized: &str) -> Option<Output> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_rankfold-mpirun"));
+    let program = compiled(how, optimized)?;
+    let output = command.args(["-n", "3"]).arg(program).arg(how).output();
+    Some(output.unwrap())
+}
+
 fn report_of(how: &str, optimized: &str) -> Option<(String, Option<i32>)> {
-    let output = Command::new(env!("CARGO_BIN_EXE_rankfold-mpirun"))
-        .args(["-n", "3"])
-        .arg(compiled(how, optimized)?)
-        .arg(how)
-        .output()
-        .unwrap();
+    let output = output_of(how, optimized)?;
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     Some((errors, output.status.code()))
 }
@@ -222,5 +224,47 @@ fn messages_that_this_library_sent_are_not_told_of_as_the_programs() {
     };
     assert!(errors.contains("rank 0: MPI_Allgatherv at "), "{errors}");
     assert!(!errors.contains("never received"), "{errors}");
+    assert_eq!(code, Some(1), "{errors}");
+}
+
+#[test]
+fn an_error_of_the_end_goes_to_the_error_handler_of_the_world() {
+    let line = line_of("/* the end */");
+    let told = format!(
+        "rank 1: MPI_Finalize at tests/c/wrong/endings.c:{line}:16: MPI_ERR_TOPOLOGY: \
+         the function that deletes the attribute returned an error"
+    );
+    for (how, code, is_told, printed) in [
+        ("refuse", 1, true, ""),
+        ("refuse_returned", 0, true, "returned: MPI_ERR_TOPOLOGY\n"),
+        (
+            "refuse_handled",
+            0,
+            false,
+            "handled: 1, MPI_ERR_TOPOLOGY\nreturned: MPI_ERR_TOPOLOGY\n",
+        ),
+    ] {
+        let Some(output) = output_of(how, "-O0") else {
+            return;
+        };
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(code), "{how}: {errors}");
+        assert_eq!(errors.contains(&told), is_told, "{how}: {errors}");
+        assert_eq!(String::from_utf8_lossy(&output.stdout), printed, "{how}");
+    }
+}
+
+#[test]
+fn a_second_end_ends_the_rank() {
+    let Some((errors, code)) = report("twice") else {
+        return;
+    };
+    let line = line_of("/* twice */");
+    let place = format!("rank 1: MPI_Finalize at tests/c/wrong/endings.c:{line}:");
+    assert!(errors.contains(&place), "{errors}");
+    assert!(
+        errors.contains("it is called after MPI_Finalize"),
+        "{errors}"
+    );
     assert_eq!(code, Some(1), "{errors}");
 }

@@ -262,25 +262,6 @@ fn a_program_profiles_calls_by_functions_of_its_own() {
 }
 
 #[test]
-fn an_error_of_the_end_is_told() {
-    let text_of = "#include <mpi.h>\n\
-        static int refuse(MPI_Comm of, int key, void *value, void *state) {\n  return MPI_ERR_OTHER;\n}\n\
-        int main(int argc, char **argv) {\n  int key;\n  MPI_Init(&argc, &argv);\n\
-        MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse, &key, 0);\n\
-        MPI_Comm_set_attr(MPI_COMM_SELF, key, 0);\n  MPI_Finalize();\n}\n";
-    let flags = ["-Wall"];
-    let Some(program) = made_of("end", "cc", &flags, text_of) else {
-        return;
-    };
-    let told = text(&run(&["-n", "1"], &program, &[]).stderr);
-    let expected = "the function that deletes the attribute returned an error";
-    assert!(
-        told.contains("rank 0: MPI_Finalize at ") && told.contains(expected),
-        "{told}"
-    );
-}
-
-#[test]
 fn what_a_program_leaves_is_told() {
     let text_of = "#include <mpi.h>\nint main(int argc, char **argv) {\n  MPI_Comm comm;\n  MPI_Datatype types[2];\n\
         MPI_Request request;\n  int got;\n  MPI_Init(&argc, &argv);\n  MPI_Comm_dup(MPI_COMM_WORLD, &comm);\n\

@@ -24,10 +24,11 @@ fn finalize() -> c_int {
     unsafe { MPI_Finalize() }
 }
 
-#[test]
-fn finalize_returns_the_error_of_an_operation_whose_request_was_freed() {
+/// A receive whose request was freed gets a message that is too long when no call of its rank is left but the last, which
+/// returns what is given.
+fn fails_at_the_end(program: Program, expected: c_int) -> Result<(), rankfold_mpi::Failed> {
     let together = Arc::new(Barrier::new(2));
-    let body = move || {
+    program.run(move || {
         let world = MPI_COMM_WORLD;
         if begin() == 1 {
             together.wait();
@@ -40,11 +41,23 @@ fn finalize_returns_the_error_of_an_operation_whose_request_was_freed() {
         ok!(MPI_Irecv(to(one), 1, MPI_INT, 1, 0, world, &mut request));
         ok!(MPI_Request_free(&mut request));
         together.wait();
-        // The message comes when no call of this rank is left but the last.
         together.wait();
-        assert_eq!(finalize(), MPI_ERR_TRUNCATE);
-    };
-    Program::new(2).run(body).unwrap();
+        assert_eq!(finalize(), expected);
+    })
+}
+
+#[test]
+fn finalize_returns_the_error_of_an_operation_whose_request_was_freed() {
+    fails_at_the_end(Program::new(2), MPI_ERR_TRUNCATE).unwrap();
+}
+
+#[test]
+fn such_an_error_ends_the_rank_of_a_program_in_c() {
+    // It returns nothing.
+    let failed = fails_at_the_end(Program::new(2).own_datatypes(), -1).unwrap_err();
+    let told = failed.to_string();
+    assert!(told.contains("rank 0: MPI_Finalize at "), "{told}");
+    assert!(told.contains("MPI_ERR_TRUNCATE: in an operation"), "{told}");
 }
 
 /// Detaches the buffer; returns its address, its size, and what the call returns.

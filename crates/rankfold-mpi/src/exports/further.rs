@@ -6,7 +6,6 @@ use super::arguments::{array, flag, place, received};
 use super::messages::exchange;
 use super::requests::{Results, settle, some};
 use crate::abi::*;
-use crate::detached::wait_for;
 use crate::error::failure;
 use crate::memory::Caller;
 use crate::p2p::{self, From, Mode, To};
@@ -118,12 +117,6 @@ super::calls! {
         caller.write(newcomm, MPI_COMM_NULL)?;
         caller.write(newcomm, crate::comm::idup(rank, caller, comm)?)?;
         caller.write(request, keep(rank, Pending::done(Stat::EMPTY)))
-    }
-    /// Returns once all buffered messages have left, for which it waits.
-    fn MPI_Buffer_flush() |rank, _| {
-        let (open, waited) = wait_for(rank, super::matched::unsent(rank)?);
-        rank.buffered.borrow_mut().extend(open);
-        waited
     }
     fn MPI_Abi_get_version(abi_major: *mut c_int, abi_minor: *mut c_int) |_, caller| {
         caller.write(abi_major, 1)?;

@@ -3,13 +3,15 @@
 use std::ffi::{c_int, c_void};
 
 use super::arguments::{fold, function, received};
+use super::buffers::{attach, detach, of_comm, of_session};
 use super::infos::check as check_info;
-use super::matched::{arrived, attach, detach, receive};
+use super::matched::{arrived, receive};
 use super::messages::exchange;
 use super::reductions::check_count;
 use super::sizes::place;
 use super::{further, packing, windows};
 use crate::abi::*;
+use crate::buffered::OF_RANK;
 use crate::error::Out;
 use crate::memory::Caller;
 use crate::op::{self, Function};
@@ -69,12 +71,22 @@ super::calls! {
         caller.write(request, keep(rank, arrived(rank, received)?))
     }
     fn MPI_Buffer_attach_c(buffer: *mut c_void, size: MPI_Count) |rank, _| {
-        attach(rank, buffer, size)
+        attach(rank, OF_RANK, buffer, size)
     }
     fn MPI_Buffer_detach_c(buffer_addr: *mut c_void, size: *mut MPI_Count) |rank, caller| {
-        let (room, waited) = detach(rank, caller, buffer_addr)?;
-        caller.write(size, room as MPI_Count)?;
-        waited
+        detach(rank, caller, OF_RANK, buffer_addr, |room| caller.write(size, room as MPI_Count))
+    }
+    fn MPI_Comm_attach_buffer_c(comm: MPI_Comm, buffer: *mut c_void, size: MPI_Count) on comm |rank, _| {
+        attach(rank, of_comm(rank, comm)?, buffer, size)
+    }
+    fn MPI_Comm_detach_buffer_c(comm: MPI_Comm, buffer_addr: *mut c_void, size: *mut MPI_Count) on comm |rank, caller| {
+        detach(rank, caller, of_comm(rank, comm)?, buffer_addr, |room| caller.write(size, room as MPI_Count))
+    }
+    fn MPI_Session_attach_buffer_c(session: MPI_Session, buffer: *mut c_void, size: MPI_Count) on session |rank, _| {
+        attach(rank, of_session(rank, session)?, buffer, size)
+    }
+    fn MPI_Session_detach_buffer_c(session: MPI_Session, buffer_addr: *mut c_void, size: *mut MPI_Count) on session |rank, caller| {
+        detach(rank, caller, of_session(rank, session)?, buffer_addr, |room| caller.write(size, room as MPI_Count))
     }
     fn MPI_Op_create_c(user_fn: Option<MPI_User_function_c>, commute: c_int, op: *mut MPI_Op) |rank, caller| {
         let made = op::create(rank, Function::Large(function(user_fn)?), commute != 0);

@@ -1,12 +1,11 @@
-//! Probes, matched probes, and the buffer of buffered sends.
+//! Probes and matched probes.
 
 use std::ffi::{c_int, c_void};
 
 use super::arguments::{flag, received, status as tell};
-use super::sizes::{counted, place};
+use super::sizes::place;
 use crate::abi::*;
-use crate::detached::{self, Sending};
-use crate::error::{Out, failure, require};
+use crate::error::{Out, failure};
 use crate::matched;
 use crate::memory::Caller;
 use crate::p2p::{self, From};
@@ -59,45 +58,6 @@ pub(super) fn arrived(rank: &Rank, received: Out<Stat>) -> Out<Pending> {
     }
 }
 
-/// Attaches the buffer of buffered sends.
-pub(super) fn attach(rank: &Rank, buffer: *mut c_void, size: MPI_Count) -> Out {
-    let size = counted(size, "the size of the buffer")?;
-    require(rank.buffer.get().is_none(), MPI_ERR_BUFFER, || {
-        "a buffer is attached already".into()
-    })?;
-    let room = match buffer {
-        MPI_BUFFER_AUTOMATIC => usize::MAX,
-        _ => size,
-    };
-    rank.buffer.set(Some((buffer.cast(), room)));
-    Ok(())
-}
-
-/// Takes the messages that have not left the attached buffer, which must be there.
-pub(super) fn unsent(rank: &Rank) -> Out<Vec<Sending>> {
-    match rank.buffer.get() {
-        Some(_) => Ok(rank.buffered.take()),
-        None => Err(failure(MPI_ERR_BUFFER, "no buffer is attached")),
-    }
-}
-
-/// Detaches it, writes where it is, and returns its size, 0 if it is as large as is needed, and whether all messages have left
-/// it, for which it waits in programs in C. In Rust ranks share statics, and the crate `mpi` detaches the buffer under a lock
-/// of the process which other ranks take before they receive: the messages, which are copies, go on without their buffer.
-pub(super) fn detach(rank: &Rank, caller: &Caller, to: *mut c_void) -> Out<(usize, Out)> {
-    let sends = unsent(rank)?;
-    let (at, room) = rank.buffer.take().unwrap_or((std::ptr::null_mut(), 0));
-    let (open, waited) = match rank.shared.owns_datatypes {
-        true => detached::wait_for(rank, sends),
-        false => (sends, Ok(())),
-    };
-    detached::detach(rank, open);
-    detached::sweep_detached(rank);
-    caller.write(to.cast::<*mut u8>(), at)?;
-    let is_automatic = at.cast() == MPI_BUFFER_AUTOMATIC;
-    Ok((if is_automatic { 0 } else { room }, waited))
-}
-
 super::calls! {
     fn MPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status) on comm |rank, caller| {
         let on = rank.comm(comm)?;
@@ -134,14 +94,5 @@ super::calls! {
         // The message is here already.
         let received = receive(rank, caller, (buf, count, datatype), message);
         caller.write(request, keep(rank, arrived(rank, received)?))
-    }
-    fn MPI_Buffer_attach(buffer: *mut c_void, size: c_int) |rank, _| {
-        attach(rank, buffer, size.into())
-    }
-    /// A program in C waits until messages have left the buffer, as a send of the standard mode would.
-    fn MPI_Buffer_detach(buffer_addr: *mut c_void, size: *mut c_int) |rank, caller| {
-        let (room, waited) = detach(rank, caller, buffer_addr)?;
-        caller.write(size, room as c_int)?;
-        waited
     }
 }

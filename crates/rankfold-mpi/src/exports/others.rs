@@ -6,8 +6,6 @@ use std::ptr::without_provenance_mut as handle;
 use super::arguments::flag;
 use crate::abi::*;
 use crate::attribute::{self, Functions, Of};
-use crate::request::{Pending, RequestPart, keep};
-use crate::stat::Stat;
 
 /// Datatypes of a value and its place.
 const PAIRS: [(MPI_Datatype, MPI_Datatype, MPI_Datatype); 9] = [
@@ -72,11 +70,6 @@ super::calls! {
     fn MPI_Type_get_value_index(value_type: MPI_Datatype, index_type: MPI_Datatype, pair_type: *mut MPI_Datatype) |_, caller| {
         let found = PAIRS.iter().find(|(value, index, _)| (*value, *index) == (value_type, index_type));
         caller.write(pair_type, found.map_or(MPI_DATATYPE_NULL, |(.., pair)| *pair))
-    }
-    fn MPI_Buffer_iflush(request: *mut MPI_Request) |rank, caller| {
-        let open = super::matched::unsent(rank)?.into_iter().map(|it| it.request).collect();
-        let finish = |_: &crate::rank::Rank, _: &crate::memory::Caller, _: Vec<RequestPart>| Ok(Stat::EMPTY);
-        caller.write(request, keep(rank, Pending::new(open, Box::new(finish))))
     }
     fn MPI_Status_c2f(status: *const MPI_Status, f_status: *mut MPI_Fint) |_, caller| {
         caller.copy_status(status, f_status.cast())

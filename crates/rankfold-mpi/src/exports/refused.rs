@@ -14,8 +14,6 @@ const PARTITIONED: &str =
     "partitioned communication is not done: send each part as a message of its own";
 const GENERALIZED: &str = "generalized requests are not done: what completes one is another thread of the rank, which has no calls of MPI here";
 const FORTRAN: &str = "datatypes of Fortran are not done";
-const BUFFERS: &str =
-    "buffers of communicators and sessions are not done: MPI_Buffer_attach serves";
 
 super::calls! {
     fn MPI_Comm_spawn(_command: *const c_char, _argv: *mut *mut c_char, _maxprocs: c_int, _info: MPI_Info, _root: c_int, comm: MPI_Comm, _intercomm: *mut MPI_Comm, _errors: *mut c_int) on comm |_, _| {
@@ -62,24 +60,6 @@ super::calls! {
     }
     fn MPI_Pack_external_size(_datarep: *const c_char, _incount: c_int, _datatype: MPI_Datatype, _size: *mut MPI_Aint) |_, _| {
         refused(EXTERNAL)
-    }
-    fn MPI_Comm_attach_buffer(comm: MPI_Comm, _buffer: *mut c_void, _size: c_int) on comm |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Comm_attach_buffer_c(comm: MPI_Comm, _buffer: *mut c_void, _size: MPI_Count) on comm |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Comm_detach_buffer(comm: MPI_Comm, _buffer_addr: *mut c_void, _size: *mut c_int) on comm |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Comm_detach_buffer_c(comm: MPI_Comm, _buffer_addr: *mut c_void, _size: *mut MPI_Count) on comm |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Comm_flush_buffer(comm: MPI_Comm) on comm |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Comm_iflush_buffer(comm: MPI_Comm, _request: *mut MPI_Request) on comm |_, _| {
-        refused(BUFFERS)
     }
     fn MPI_Grequest_complete(_request: MPI_Request) |_, _| {
         refused(GENERALIZED)
@@ -131,26 +111,6 @@ super::calls! {
     }
     fn MPI_Publish_name(_service_name: *const c_char, _info: MPI_Info, _port_name: *const c_char) |_, _| {
         refused(DYNAMIC)
-    }
-    fn MPI_Session_attach_buffer(session: MPI_Session, _buffer: *mut c_void, _size: c_int) on session |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Session_attach_buffer_c(session: MPI_Session, _buffer: *mut c_void, _size: MPI_Count) on session |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Session_detach_buffer(session: MPI_Session, _buffer_addr: *mut c_void, _size: *mut c_int) on session |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Session_detach_buffer_c(
-        session: MPI_Session, _buffer_addr: *mut c_void, _size: *mut MPI_Count,
-    ) on session |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Session_flush_buffer(session: MPI_Session) on session |_, _| {
-        refused(BUFFERS)
-    }
-    fn MPI_Session_iflush_buffer(session: MPI_Session, _request: *mut MPI_Request) on session |_, _| {
-        refused(BUFFERS)
     }
     fn MPI_Type_create_f90_complex(_p: c_int, _r: c_int, _newtype: *mut MPI_Datatype) |_, _| {
         refused(FORTRAN)

@@ -8,6 +8,7 @@ use std::rc::Rc;
 use super::errors::{check_handler, further_handle, keep_handler};
 use super::infos::check as check_info;
 use crate::abi::*;
+use crate::buffered;
 use crate::call::{begin_session, end_session};
 use crate::comm;
 use crate::error::{Out, bad, count, failure, require};
@@ -86,6 +87,7 @@ super::calls! {
         rank.session(handle(number))?;
         let ended = rank.sessions.borrow_mut().remove(number).map(drop);
         ended.map_err(|why| bad(MPI_ERR_SESSION, "session", number, why))?;
+        buffered::forget(rank, number);
         end_session(rank);
         caller.write(session, MPI_SESSION_NULL)
     }
@@ -126,7 +128,9 @@ super::calls! {
             caller.text(stringtag)?;
             let made = from_group(rank, group)?;
             if let Some(made) = made {
-                rank.comm(made)?.on_error.swap(&on_error);
+                let made = rank.comm(made)?;
+                made.on_error.swap(&on_error);
+                made.session.set(rank.session_of(group.addr()).unwrap_or(0));
             }
             caller.write(newcomm, made.unwrap_or(MPI_COMM_NULL))
         })

@@ -60,6 +60,27 @@ static void gather_without_one(void) {
     if (rank != 1) MPI_Allgatherv(&rank, 1, MPI_INT, all, counts, places, MPI_INT, MPI_COMM_WORLD);
 }
 
+static int refuse(MPI_Comm of, int key, void *value, void *state) {
+    (void)of, (void)key, (void)value, (void)state;
+    return MPI_ERR_TOPOLOGY;
+}
+
+static void handle(MPI_Comm *of, int *code, ...) {
+    printf("handled: %d, %s\n", *of == MPI_COMM_WORLD, class_of(*code));
+}
+
+/* An attribute that cannot be deleted in MPI_Finalize. */
+static void set_for_ever(void) {
+    int key;
+    MPI_Comm_create_keyval(MPI_COMM_NULL_COPY_FN, refuse, &key, NULL);
+    MPI_Comm_set_attr(MPI_COMM_SELF, key, NULL);
+}
+
+static void have_errors(MPI_Errhandler handler) {
+    if (handler == MPI_ERRHANDLER_NULL) MPI_Comm_create_errhandler(handle, &handler);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+}
+
 static void end_by(const char *how) {
     volatile int zero = 0;
     if (strcmp(how, "exit") == 0) exit(0);
@@ -80,6 +101,10 @@ static void end_by(const char *how) {
     if (strcmp(how, "thread") == 0) in_thread(abort_there);
     if (strcmp(how, "stray") == 0) in_thread(call_there);
     if (strcmp(how, "ask") == 0) in_thread(ask_there);
+    if (strncmp(how, "refuse", 6) == 0) set_for_ever();
+    if (strcmp(how, "refuse_returned") == 0) have_errors(MPI_ERRORS_RETURN);
+    if (strcmp(how, "refuse_handled") == 0) have_errors(MPI_ERRHANDLER_NULL);
+    if (strcmp(how, "twice") == 0) MPI_Finalize(), MPI_Finalize(); /* twice */
 }
 
 int main(int argc, char **argv) {
@@ -100,6 +125,7 @@ int main(int argc, char **argv) {
     while (forever && strcmp(argv[1], "compute") == 0) {}
     if (strcmp(argv[1], "stdio") == 0) printf("%d\n", rank);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Finalize();
+    int code = MPI_Finalize(); /* the end */
+    if (code != MPI_SUCCESS) printf("returned: %s\n", class_of(code));
     return 0;
 }

@@ -438,6 +438,23 @@ static void flushed_without_buffer(void) {
     MPI_Buffer_flush(); /* wrong: flushed_without_buffer n=1: MPI_ERR_BUFFER: no buffer is attached */
 }
 
+static void buffer_of_a_communicator(void) {
+    static char room[2 * MPI_BSEND_OVERHEAD + 16];
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Buffer_attach(room, MPI_BSEND_OVERHEAD + 8);
+    MPI_Comm_attach_buffer(comm, room + MPI_BSEND_OVERHEAD + 8, 8);
+    MPI_Bsend(a, 1, MPI_INT, 1 - rank, 0, comm); /* wrong: buffer_of_a_communicator n=2: the attached buffer has 8 bytes, and the message needs 516 */
+}
+
+static void flushed(void) {
+    static char room[MPI_BSEND_OVERHEAD + 8];
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_attach_buffer(comm, room, sizeof room);
+    MPI_Bsend(a, 1, MPI_INT, 1 - rank, 0, comm);
+    MPI_Comm_flush_buffer(comm); /* wrong: flushed n=2 with=--zero-buffering: rank 0: MPI_Comm_flush_buffer */
+    MPI_Recv(b, 1, MPI_INT, 1 - rank, 0, comm, MPI_STATUS_IGNORE);
+}
+
 static void freed_and_too_long(void) {
     MPI_Irecv(a, 1, MPI_INT, rank, 0, MPI_COMM_WORLD, &request);
     MPI_Request_free(&request);
@@ -483,7 +500,7 @@ int main(int argc, char **argv) {
         CASE(fence_and_free), CASE(cancelled_collective), CASE(freed_collective), CASE(file), CASE(partitioned),
         CASE(roots_of_gatherv), CASE(roots_of_scatterv), CASE(started_without_one), CASE(started_with_other_roots),
         CASE(any_of_many), CASE(buffer_for_one), CASE(few_coordinates), CASE(no_weights), CASE(detached),
-        CASE(flushed_without_buffer), CASE(freed_and_too_long),
+        CASE(flushed_without_buffer), CASE(buffer_of_a_communicator), CASE(flushed), CASE(freed_and_too_long),
         CASE(replaces),
     };
     begin(&argc, &argv);
