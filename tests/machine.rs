@@ -4,7 +4,7 @@
 
 use std::thread;
 
-use rankfold::machine::{Bind, Cpus, PinError, pin, place};
+use rankfold::machine::{Bind, Cpus, Machine, PinError, pin, place};
 
 fn in_a_thread<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     thread::scope(|s| s.spawn(f).join().unwrap())
@@ -171,4 +171,17 @@ fn pin_errors_say_which_cpu() {
         text(PinError::Unsupported),
         "threads cannot be pinned on this system"
     );
+}
+
+#[test]
+fn texts_of_too_many_levels_inside_each_other_are_refused() {
+    let levels = |count| {
+        let machine = Machine::from_text(&"l1:1 ".repeat(count));
+        machine.map(|machine| machine.usable.mask.len())
+    };
+    assert_eq!(levels(32), Ok(1));
+    for count in [33, 100_000] {
+        let error = levels(count).unwrap_err().to_string();
+        assert_eq!(error, "`l1:1`: more than 32 levels inside each other");
+    }
 }

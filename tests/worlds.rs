@@ -199,6 +199,22 @@ fn a_world_of_no_ranks_cannot_start() {
     assert!(std::panic::catch_unwind(panics).is_err());
 }
 
+/// Each thread takes four mappings of memory. Without any left, std aborts the process in a thread that has just begun.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_world_of_more_threads_than_there_are_mappings_for_is_refused() {
+    let limit = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap();
+    let ranks = limit.trim().parse::<usize>().unwrap() / 4;
+    if (1001..1 << 16).contains(&ranks) {
+        let says = |error: &WorldError| {
+            let why = "sysctl vm.max_map_count";
+            matches!(error, WorldError::Usage(what) if what.contains(why))
+        };
+        assert!(says(&World::new(ranks).run(|_| Ok(())).unwrap_err()));
+        assert!(says(&World::new(ranks).start().unwrap_err()));
+    }
+}
+
 #[test]
 fn a_world_that_cannot_start_has_no_seats_and_says_why() {
     for (ranks, why) in [

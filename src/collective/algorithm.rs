@@ -1,7 +1,7 @@
 //! The names of the algorithms: written, read, and completed.
 
 use std::fmt;
-use std::num::NonZeroUsize;
+use std::num::{IntErrorKind, NonZeroUsize, ParseIntError};
 use std::str::FromStr;
 
 #[cfg(doc)]
@@ -174,6 +174,7 @@ impl Algorithm {
     /// # Panics
     ///
     /// If `segments` is 0.
+    #[track_caller]
     pub const fn pipelined(tree: TreeName, segments: usize) -> Algorithm {
         match NonZeroUsize::new(segments) {
             None => panic!("a pipeline of 0 segments"),
@@ -336,7 +337,9 @@ impl FromStr for Algorithm {
             };
         };
         let name = literature::own_name(name, true);
-        let segments = segments.parse().map_err(|_| bad(PIPELINE))?;
+        let segments = segments
+            .parse::<NonZeroUsize>()
+            .map_err(|error| bad(number(error, PIPELINE)))?;
         if let Some(make) = only_in_segments(name) {
             return Ok(make(segments));
         }
@@ -355,7 +358,9 @@ fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
         return Ok(*plain);
     }
     if let Some(stages) = name.strip_prefix("hybrid:") {
-        let stages = stages.parse().map_err(|_| bad(HYBRID))?;
+        let stages = stages
+            .parse::<u32>()
+            .map_err(|error| bad(number(error, HYBRID)))?;
         return Ok(Hybrid { stages });
     }
     if only_in_segments(name).is_some() {
@@ -371,7 +376,7 @@ fn whole(name: &str, text: &str) -> Result<Algorithm, UnknownAlgorithm> {
     match family.parse() {
         Ok(tree) if by_levels => Ok(Hierarchical { tree }),
         Ok(tree) => Ok(Algorithm::tree(tree)),
-        Err(_) if is_family(family) => Err(bad(FAMILY)),
+        Err(_) if is_family(family) => Err(bad(width(family))),
         Err(_) if name == "hybrid" => Err(bad(HYBRID)),
         Err(_) => Err(UnknownAlgorithm::NoSuchName { name: text.into() }),
     }
@@ -387,6 +392,22 @@ const NO_PIPELINE: &str = "only a family is pipelined, as in `chain:segments=16`
      segments, as in `two-tree:segments=16`";
 const FAMILY: &str = "a family is followed by `:K` where it has a width of at least 1, as in `k-tree:3`, and then by \
      `:segments=K` where it is pipelined";
+
+/// What was expected instead of a number: `form`, unless it is only too large.
+fn number(error: ParseIntError, form: &'static str) -> &'static str {
+    match error.kind() {
+        IntErrorKind::PosOverflow => "the number is too large",
+        _ => form,
+    }
+}
+
+/// What was expected instead of the width in the name of a family.
+fn width(family: &str) -> &'static str {
+    let (_, width) = family.split_once(':').unwrap_or_default();
+    width
+        .parse::<usize>()
+        .map_or_else(|error| number(error, FAMILY), |_| FAMILY)
+}
 
 fn is_family(name: &str) -> bool {
     let stem = name.split(':').next().unwrap_or(name);

@@ -40,6 +40,7 @@ impl BruckAllGather {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: usize, length: usize) -> BruckAllGather {
         BruckAllGather::of_blocks(Blocks::even(length, ranks))
     }
@@ -49,6 +50,7 @@ impl BruckAllGather {
     /// # Panics
     ///
     /// If there are no blocks.
+    #[track_caller]
     pub fn of_blocks(blocks: Blocks) -> BruckAllGather {
         assert!(blocks.parts() > 0, "an all-gather of 0 ranks");
         BruckAllGather {

@@ -80,6 +80,7 @@ impl BruckAllToAll {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: usize, length: usize) -> BruckAllToAll {
         assert!(ranks > 0, "an all-to-all of 0 ranks");
         BruckAllToAll { ranks, length }

@@ -36,6 +36,7 @@ impl DirectReduceScatter {
     /// # Panics
     ///
     /// If there are no blocks.
+    #[track_caller]
     pub fn to_blocks(blocks: Blocks) -> DirectReduceScatter {
         assert!(blocks.parts() > 0, "a reduction of 0 ranks");
         DirectReduceScatter { blocks, keep: None }

@@ -82,6 +82,7 @@ pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Proxied<Then<Halvi
 /// # Panics
 ///
 /// If there are no blocks.
+#[track_caller]
 pub fn halving_to_blocks(blocks: Blocks) -> Proxied<Then<Halving, Homing>> {
     let ranks = blocks.parts();
     let halving = Halving::to_blocks(blocks.clone(), Bisection::Near);
@@ -109,6 +110,7 @@ pub fn halving_to_blocks(blocks: Blocks) -> Proxied<Then<Halving, Homing>> {
 ///
 /// Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*,
 /// 2005, section 4.3.
+#[track_caller]
 pub fn far_halving_to_blocks(blocks: Blocks) -> Proxied<Halving> {
     let ranks = blocks.parts();
     Halving::to_blocks(blocks.clone(), Bisection::Far)
@@ -130,6 +132,7 @@ pub fn far_halving_to_blocks(blocks: Blocks) -> Proxied<Halving> {
 /// # Source
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2.
+#[track_caller]
 pub fn hybrid_all_reduce(
     ranks: usize,
     length: usize,
@@ -189,7 +192,9 @@ impl Halving {
     /// # Panics
     ///
     /// If there are no blocks.
+    #[track_caller]
     pub fn to_blocks(blocks: Blocks, bisection: Bisection) -> Halving {
+        assert!(blocks.parts() > 0, "a reduction of 0 ranks");
         let dimensions = blocks.parts().ilog2();
         Halving {
             dimensions,
@@ -205,6 +210,7 @@ impl Halving {
     /// # Panics
     ///
     /// If `ranks` is less than the number of ranks of the cube, or at least twice that.
+    #[track_caller]
     pub fn for_blocks_of(self, ranks: usize) -> Halving {
         let parts = self.ranks();
         assert!(
@@ -223,6 +229,7 @@ impl Halving {
     /// # Panics
     ///
     /// If it has fewer steps.
+    #[track_caller]
     pub fn stop_after(self, stages: u32) -> Halving {
         assert!(stages <= self.stages, "{stages} stages of {}", self.stages);
         Halving { stages, ..self }

@@ -44,6 +44,7 @@ impl BinomialGather {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: usize, length: usize) -> BinomialGather {
         Gather::along(BinomialTo::new(ranks, 0), Blocks::even(length, ranks))
     }

@@ -37,6 +37,7 @@ enum What {
 }
 
 impl Pairwise {
+    #[track_caller]
     fn new(what: What) -> Pairwise {
         let pairwise = Pairwise { what };
         assert!(pairwise.ranks() > 0, "an exchange of 0 ranks");
@@ -49,6 +50,7 @@ impl Pairwise {
     /// # Panics
     ///
     /// If there are no blocks.
+    #[track_caller]
     pub fn all_to_all(blocks: Blocks) -> Pairwise {
         Pairwise::of_pieces(Pieces::alike(blocks))
     }
@@ -58,6 +60,7 @@ impl Pairwise {
     /// # Panics
     ///
     /// If there are no ranks.
+    #[track_caller]
     pub fn of_pieces(pieces: Pieces) -> Pairwise {
         Pairwise::new(What::AllToAll(pieces))
     }
@@ -67,6 +70,7 @@ impl Pairwise {
     /// # Panics
     ///
     /// If there are no blocks.
+    #[track_caller]
     pub fn all_gather(blocks: Blocks) -> Pairwise {
         Pairwise::new(What::AllGather(blocks))
     }
@@ -77,6 +81,7 @@ impl Pairwise {
     /// # Panics
     ///
     /// If there are no blocks.
+    #[track_caller]
     pub fn reduce_scatter(blocks: Blocks) -> Pairwise {
         Pairwise::new(What::ReduceScatter(blocks))
     }

@@ -35,6 +35,7 @@ impl RingReduceScatter {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: usize, length: usize) -> RingReduceScatter {
         RingReduceScatter::to_blocks(Blocks::even(length, ranks))
     }
@@ -44,6 +45,7 @@ impl RingReduceScatter {
     /// # Panics
     ///
     /// If there are no blocks.
+    #[track_caller]
     pub fn to_blocks(blocks: Blocks) -> RingReduceScatter {
         assert!(blocks.parts() > 0, "a ring of 0 ranks");
         RingReduceScatter { blocks }

@@ -32,6 +32,7 @@ impl PassOn {
     /// # Panics
     ///
     /// If `from` or `to` is not one of the ranks.
+    #[track_caller]
     pub fn new(ranks: usize, from: Rank, to: Rank, length: usize) -> PassOn {
         assert!(from.max(to) < ranks, "{from} to {to} of {ranks} ranks");
         PassOn {

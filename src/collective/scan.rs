@@ -45,6 +45,7 @@ impl ExchangeScan {
     /// # Panics
     ///
     /// If there are more ranks than a `usize` can count.
+    #[track_caller]
     pub fn new(dimensions: u32, length: usize) -> ExchangeScan {
         assert!(dimensions < usize::BITS, "2^{dimensions} ranks");
         ExchangeScan { dimensions, length }

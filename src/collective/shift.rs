@@ -35,6 +35,7 @@ impl ExclusiveScan {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: usize, length: usize) -> ExclusiveScan {
         assert!(ranks > 0, "a scan of 0 ranks");
         let scan = FoldAlong::new(Shift::new((ranks - 1).max(1)), length);

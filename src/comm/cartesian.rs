@@ -109,8 +109,13 @@ impl Cartesian {
     ///
     /// Panics if there is no such rank.
     #[doc(alias = "MPI_Cart_coords")]
+    #[track_caller]
     pub fn coords(&self, rank: Rank) -> Vec<usize> {
-        assert!(rank < self.size(), "rank {rank} of {}", self.size());
+        assert!(
+            rank < self.size(),
+            "rank {rank} of a grid of {}",
+            self.size()
+        );
         self.places.coords(rank)
     }
 
@@ -120,9 +125,14 @@ impl Cartesian {
     ///
     /// Panics if there are fewer or more coordinates than dimensions.
     #[doc(alias = "MPI_Cart_rank")]
+    #[track_caller]
     pub fn rank_at(&self, coords: &[isize]) -> Option<Rank> {
         let dims = self.dims();
-        assert_eq!(coords.len(), dims.len(), "coordinates for another grid");
+        let (given, wanted) = (coords.len(), dims.len());
+        assert!(
+            given == wanted,
+            "{given} coordinates in a grid of {wanted} dimensions"
+        );
         let mut rank = 0;
         for (dimension, &coord) in coords.iter().enumerate() {
             rank = rank * dims[dimension] + self.places.along(dimension, coord as i128)?;
@@ -151,7 +161,13 @@ impl Cartesian {
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
     #[doc(alias = "MPI_Cart_shift")]
+    #[track_caller]
     pub fn shift(&self, dimension: usize, by: isize) -> (Option<Rank>, Option<Rank>) {
+        let dimensions = self.dims().len();
+        assert!(
+            dimension < dimensions,
+            "dimension {dimension} of a grid of {dimensions}"
+        );
         self.places.shift(self.rank(), dimension, by)
     }
 }

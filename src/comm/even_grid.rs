@@ -16,6 +16,7 @@
 /// assert_eq!(even_grid(7, 3), [7, 1, 1]);
 /// ```
 #[doc(alias = "MPI_Dims_create")]
+#[track_caller]
 pub fn even_grid(ranks: usize, dimensions: usize) -> Vec<usize> {
     assert!(dimensions > 0, "a grid without dimensions");
     assert!(ranks > 0, "a grid without ranks");

@@ -66,6 +66,7 @@ impl Blocks {
 ///
 /// Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*,
 /// 2005, section 4.
+#[track_caller]
 pub fn ring_reduce_scatter(ranks: usize, length: usize) -> Form {
     let (blocks, steps) = (Blocks::new(ranks, length), ranks - 1);
     let load = move |rank| {
@@ -89,6 +90,7 @@ pub fn ring_reduce_scatter(ranks: usize, length: usize) -> Form {
 /// # Source
 ///
 /// As [`ring_reduce_scatter`].
+#[track_caller]
 pub fn ring_all_reduce(ranks: usize, length: usize) -> Form {
     let ring = ring_reduce_scatter(ranks, length);
     ring.clone().then(ring.reversed())
@@ -107,6 +109,7 @@ pub fn ring_all_reduce(ranks: usize, length: usize) -> Form {
 /// # Source
 ///
 /// Grama, Gupta, Karypis and Kumar, *Introduction to Parallel Computing*, 4.4.
+#[track_caller]
 pub fn binomial_gather(ranks: usize, length: usize) -> Form {
     let blocks = Blocks::new(ranks, length);
     let tree = Topology::binomial(ranks);
@@ -138,6 +141,7 @@ pub fn binomial_gather(ranks: usize, length: usize) -> Form {
 ///
 /// Bruck, Ho, Kipnis, Upfal and Weathersby, *Efficient algorithms for all-to-all communications in
 /// multiport message-passing systems*, 1997.
+#[track_caller]
 pub fn bruck_all_gather(ranks: usize, length: usize) -> Form {
     let (blocks, steps) = (Blocks::new(ranks, length), ceil_log2(ranks));
     let copies = if ranks > 1 { 2 } else { 0 };
@@ -169,6 +173,7 @@ pub fn bruck_all_gather(ranks: usize, length: usize) -> Form {
 /// # Source
 ///
 /// Foster, *Designing and Building Parallel Programs*, chapter 11, and van de Geijn.
+#[track_caller]
 pub fn scatter_all_gather(ranks: usize, length: usize) -> Form {
     let all_gather = if ranks.is_power_of_two() {
         far_halving_reduce_scatter(ranks, length)
@@ -193,6 +198,7 @@ pub fn scatter_all_gather(ranks: usize, length: usize) -> Form {
 ///
 /// Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*,
 /// 2005, section 3.
+#[track_caller]
 pub fn pairwise_all_to_all(ranks: usize, length: usize) -> Form {
     let (blocks, messages) = (Blocks::new(ranks, length), ranks - 1);
     let cost = Cost {
@@ -222,6 +228,7 @@ pub fn pairwise_all_to_all(ranks: usize, length: usize) -> Form {
 /// # Source
 ///
 /// As [`bruck_all_gather`].
+#[track_caller]
 pub fn bruck_all_to_all(ranks: usize, length: usize) -> Form {
     assert!(ranks > 0, "an all-to-all of 0 ranks");
     let (messages, slot) = (ceil_log2(ranks), length.div_ceil(ranks));

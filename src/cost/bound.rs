@@ -28,6 +28,7 @@ use super::{Cost, assert_some, ceil_log2};
 ///
 /// Thakur, Rabenseifner and Gropp, *Optimization of collective communication operations in MPICH*,
 /// 2005, section 4.
+#[track_caller]
 pub fn all_reduce_bound(ranks: usize, length: usize) -> Cost {
     assert_some(ranks);
     let share = length as f64 / ranks as f64 * (ranks - 1) as f64;

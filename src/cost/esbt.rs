@@ -56,6 +56,7 @@ impl Error for NotAPowerOfTwo {}
 ///
 /// Johnsson and Ho, *Optimum broadcasting and personalized communication in hypercubes*, IEEE
 /// Transactions on Computers 38(9), 1989.
+#[track_caller]
 pub fn esbt(
     ranks: usize,
     length: usize,

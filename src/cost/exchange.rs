@@ -18,6 +18,7 @@ use crate::span;
 /// # Source
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2, over the template of 11.1.
+#[track_caller]
 pub fn simple_exchange(ranks: usize, length: usize) -> Form {
     hybrid_all_reduce(ranks, length, 0)
 }
@@ -36,6 +37,7 @@ pub fn simple_exchange(ranks: usize, length: usize) -> Form {
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2; Rabenseifner, in Thakur, Rabenseifner and Gropp,
 /// *Optimization of collective communication operations in MPICH*, 2005.
+#[track_caller]
 pub fn halving_all_reduce(ranks: usize, length: usize) -> Form {
     hybrid_all_reduce(ranks, length, dimensions(ranks))
 }
@@ -61,6 +63,7 @@ pub fn halving_all_reduce(ranks: usize, length: usize) -> Form {
 /// # Source
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2.
+#[track_caller]
 pub fn hybrid_all_reduce(ranks: usize, length: usize, stages: u32) -> Form {
     let halving = Halving::among(ranks, length);
     let d = halving.dimensions;
@@ -86,6 +89,7 @@ pub fn hybrid_all_reduce(ranks: usize, length: usize, stages: u32) -> Form {
 /// let model = Model { alpha: 1e-6, beta: 1e-9, gamma: 1e-9 };
 /// assert_eq!((best_stages(64, 10, &model), best_stages(64, 1 << 20, &model)), (0, 6));
 /// ```
+#[track_caller]
 pub fn best_stages(ranks: usize, length: usize, model: &Model) -> u32 {
     let time = |&stages: &u32| hybrid_all_reduce(ranks, length, stages).time(model);
     let all = 0..=dimensions(ranks);
@@ -107,6 +111,7 @@ pub fn best_stages(ranks: usize, length: usize, model: &Model) -> u32 {
 /// # Source
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2.
+#[track_caller]
 pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Form {
     let halving = Halving::among(ranks, length).for_blocks_of(ranks);
     let whole = halving.form(halving.dimensions).then(halving.homing());
@@ -126,6 +131,7 @@ pub fn halving_reduce_scatter(ranks: usize, length: usize) -> Form {
 /// # Source
 ///
 /// Foster, *Designing and Building Parallel Programs*, 11.2.
+#[track_caller]
 pub fn far_halving_reduce_scatter(ranks: usize, length: usize) -> Form {
     let halving = Halving {
         path: |v, _| v,

@@ -1,6 +1,6 @@
 //! Floyd's all-pairs shortest paths by rows: its time, and its poor scalability.
 
-use super::{Form, Model, Scaling, TreeUse, ceil_log2, whole};
+use super::{Form, Model, Scaling, TreeUse, assert_some, ceil_log2, whole};
 use crate::topology::Topology;
 
 /// Floyd's algorithm on `n` nodes. The rows of the distance matrix are distributed over the ranks in blocks, and a row
@@ -41,7 +41,9 @@ impl Floyd {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn time(&self, n: usize, ranks: usize) -> f64 {
+        assert_some(ranks);
         let relaxed = n as f64 * n as f64 * n.div_ceil(ranks) as f64;
         relaxed * self.model.gamma + n as f64 * Floyd::row(n, ranks).time(&self.model)
     }

@@ -96,6 +96,7 @@ impl Form {
     /// # Panics
     ///
     /// If `rank` is out of range.
+    #[track_caller]
     pub fn load(&self, rank: Rank) -> Load {
         let ranks = self.ranks;
         assert!(rank < ranks, "rank {rank} of a form with {ranks} ranks");
@@ -117,6 +118,7 @@ impl Form {
     /// # Panics
     ///
     /// If the numbers of ranks differ.
+    #[track_caller]
     pub fn then(self, next: Form) -> Form {
         let (ranks, more) = (self.ranks, next.ranks);
         assert_eq!(ranks, more, "a form of {ranks} ranks and one of {more}");
@@ -130,6 +132,7 @@ impl Form {
     /// # Panics
     ///
     /// If `root` is not a rank.
+    #[track_caller]
     pub fn rooted(self, root: Rank) -> Form {
         let ranks = self.ranks;
         assert!(root < ranks, "rank {root} of a form with {ranks} ranks");
@@ -145,10 +148,13 @@ impl Form {
     /// # Panics
     ///
     /// If `ranks` is less than the form's number of ranks, or more than twice that.
+    #[track_caller]
     pub fn proxied(self, ranks: usize, length: usize, hand_out: HandOut) -> Form {
         let most = self.ranks;
         let extra = ranks.checked_sub(most).filter(|&extra| extra <= most);
-        let extra = extra.unwrap_or_else(|| panic!("{most} ranks cannot stand for {ranks}"));
+        let Some(extra) = extra else {
+            panic!("{most} ranks cannot stand for {ranks}");
+        };
         if extra == 0 {
             return self;
         }

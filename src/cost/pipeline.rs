@@ -37,21 +37,25 @@ impl Pipeline {
     /// # Panics
     ///
     /// If there are no ranks; so do the constructors below.
+    #[track_caller]
     pub fn chain(ranks: usize) -> Pipeline {
         Pipeline::along(&Topology::chain(ranks), 1)
     }
 
     /// The pipeline along the in-order tree: `⌊log₂ P⌋ + ⌊log₂ (P-1)⌋ + 2k - 2` steps.
+    #[track_caller]
     pub fn in_order(ranks: usize) -> Pipeline {
         Pipeline::along(&Topology::in_order(ranks), 2)
     }
 
     /// The pipeline along the Fibonacci tree: `order - 1 + 2k - 2` steps.
+    #[track_caller]
     pub fn fibonacci(ranks: usize) -> Pipeline {
         Pipeline::along(&Topology::fibonacci(ranks), 2)
     }
 
     /// The pipeline along two trees at once: `2 ⌈log₂ P⌉ + k - 2` steps, or one less.
+    #[track_caller]
     pub fn two_tree(ranks: usize) -> Pipeline {
         assert_some(ranks);
         Pipeline {
@@ -153,6 +157,7 @@ impl Pipeline {
 ///
 /// Sanders, Speck and Träff, *Two-tree algorithms for full bandwidth broadcast, reduction and scan*,
 /// Parallel Computing 35, 2009, section 2.
+#[track_caller]
 pub fn in_segments(
     tree: &Topology,
     period: usize,

@@ -16,6 +16,7 @@ use crate::Rank;
 /// # Source
 ///
 /// Hensgen, Finkel and Manber, *Two algorithms for barrier synchronization*, 1988.
+#[track_caller]
 pub fn dissemination(ranks: usize) -> Form {
     assert_some(ranks);
     let steps = ceil_log2(ranks);
@@ -36,6 +37,7 @@ pub fn dissemination(ranks: usize) -> Form {
 /// # Source
 ///
 /// Hillis and Steele, *Data parallel algorithms*, CACM 29(12), 1986.
+#[track_caller]
 pub fn inclusive_scan(ranks: usize, length: usize) -> Form {
     assert_some(ranks);
     let cost = Cost::moving(ceil_log2(ranks), length as f64).and_folding();
@@ -61,6 +63,7 @@ fn shifted(rank: Rank, ranks: usize, length: usize) -> Load {
 /// # Source
 ///
 /// As [`inclusive_scan`].
+#[track_caller]
 pub fn exclusive_scan(ranks: usize, length: usize) -> Form {
     assert_some(ranks);
     let Some(others) = ranks.checked_sub(1).filter(|&others| others > 0) else {

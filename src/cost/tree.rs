@@ -59,6 +59,7 @@ pub(super) fn broadcast(tree: &Topology, cost: Cost, messages: usize, length: us
 /// # Source
 ///
 /// Grama, Gupta, Karypis and Kumar, *Introduction to Parallel Computing*, 4.1.
+#[track_caller]
 pub fn hypercube_broadcast(ranks: usize, length: usize, source: Rank) -> Form {
     assert!(source < ranks, "source {source} of {ranks} ranks");
     let binomial = whole(&Topology::binomial(ranks), length, TreeUse::Broadcast);

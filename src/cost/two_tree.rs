@@ -33,6 +33,7 @@ use crate::span;
 ///
 /// Sanders, Speck and Träff, *Two-tree algorithms for full bandwidth broadcast, reduction and scan*,
 /// Parallel Computing 35, 2009, section 3.
+#[track_caller]
 pub fn two_tree(ranks: usize, length: usize, segments: usize, tree_use: TreeUse) -> Form {
     let cost = Pipeline::two_tree(ranks).cost(length, clamped(segments, length));
     let turns = deal(length, clamped(segments, length), 2);

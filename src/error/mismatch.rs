@@ -69,3 +69,42 @@ impl fmt::Display for Mismatch {
         table(f, &rows.collect::<Vec<_>>())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Called, Mismatch};
+
+    /// A mismatch in which one of the ranks is in another call.
+    fn shown(ranks: usize, odd: usize) -> Vec<String> {
+        let call = |rank| if rank == odd { "gather(0)" } else { "barrier" };
+        let called = |rank| Called {
+            rank,
+            call: call(rank).into(),
+            site: None,
+        };
+        let mismatch = Mismatch {
+            calls: (0..ranks).map(called).collect(),
+            odd: vec![odd],
+            comm: None,
+        };
+        let text = mismatch.to_string();
+        text.lines()
+            .skip(1)
+            .map(|line| line.trim().into())
+            .collect()
+    }
+
+    #[test]
+    fn neighbours_with_equal_rows_share_one_where_there_are_many() {
+        assert_eq!(
+            shown(300, 239),
+            [
+                "ranks 0-238    barrier",
+                "rank 239       gather(0)    <- differs from the others",
+                "ranks 240-299  barrier",
+            ]
+        );
+        assert_eq!(shown(16, 3).len(), 16);
+        assert_eq!(shown(17, 3).len(), 3);
+    }
+}

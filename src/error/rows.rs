@@ -95,24 +95,55 @@ pub(super) struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// Whether they differ in nothing but their ranks.
+    fn is_like(&self, other: &Row<'_>) -> bool {
+        let (call, place) = (self.call == other.call, self.site == other.site);
+        call && place && self.comm == other.comm && self.note == other.note
+    }
+
     fn place(&self) -> String {
         let site = self.site.map_or_else(String::new, |site| site.to_string());
         site + &on(self.comm)
     }
 }
 
-/// Writes rank, call, place and note in aligned columns, one row per rank.
+/// With more rows than this, neighbouring ranks with equal rows share one.
+const MANY: usize = 16;
+
+/// The rows with the last rank of each, in the order of the rows.
+fn folded<'r, 'a>(rows: &'r [Row<'a>]) -> Vec<(&'r Row<'a>, Rank)> {
+    let mut folded: Vec<(&Row<'_>, Rank)> = Vec::new();
+    for row in rows {
+        match folded.last_mut() {
+            Some((first, last))
+                if rows.len() > MANY && row.rank == *last + 1 && row.is_like(first) =>
+            {
+                *last = row.rank;
+            }
+            _ => folded.push((row, row.rank)),
+        }
+    }
+    folded
+}
+
+/// Writes rank, call, place and note in aligned columns, one row per rank, or for neighbours of many.
 pub(super) fn table(f: &mut fmt::Formatter<'_>, rows: &[Row<'_>]) -> fmt::Result {
-    let widest = |width: &dyn Fn(&Row<'_>) -> usize| rows.iter().map(width).max().unwrap_or(0);
+    let rows = folded(rows);
+    let ranks = |(row, last): &(&Row<'_>, Rank)| match row.rank == *last {
+        true => format!("rank {last}"),
+        false => format!("ranks {}-{last}", row.rank),
+    };
+    let widest = |width: &dyn Fn(&Row<'_>) -> usize| {
+        rows.iter().map(|(row, _)| width(row)).max().unwrap_or(0)
+    };
     let call_width = widest(&|row| row.call.chars().count());
     let place_width = widest(&|row| row.place().chars().count());
-    let rank_width = widest(&|row| row.rank.to_string().len());
-    for row in rows {
-        let Row {
-            rank, call, note, ..
-        } = row;
+    let rank_width = rows.iter().map(|row| ranks(row).len()).max().unwrap_or(0);
+    for folded in &rows {
+        let (rank, (row, _)) = (ranks(folded), folded);
+        let Row { call, note, .. } = row;
         let place = row.place();
-        write!(f, "\n  rank {rank:<rank_width$}  {call:<call_width$}  ")?;
+        write!(f, "\n  {rank:<rank_width$}  {call:<call_width$}  ")?;
         match note {
             Some(note) => write!(f, "{place:<place_width$}  <- {note}")?,
             None => f.write_str(&place)?,

@@ -14,6 +14,9 @@ const MOST_CPUS: usize = 1 << 13;
 /// The maximum nesting depth of braces.
 const MOST_DEPTH: usize = 16;
 
+/// The maximum number of levels inside each other, within one pair of braces.
+const MOST_LEVELS: usize = 32;
+
 impl Machine {
     /// Parses a machine in this crate's text form, which also accepts hwloc's synthetic form for the properties that
     /// both support.
@@ -188,6 +191,10 @@ impl Parser {
         while let Some(&word) = rest.first() {
             match word {
                 "+" | "}" => break,
+                _ if levels.len() == MOST_LEVELS => {
+                    let why = format_args!("more than {MOST_LEVELS} levels inside each other");
+                    return Err(wrong(word, why));
+                }
                 "{" if depth == MOST_DEPTH => return Err(wrong(word, "nested too deeply")),
                 "{" => {
                     rest.remove(0);

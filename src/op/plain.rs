@@ -148,6 +148,7 @@ fn types() -> &'static RwLock<Types> {
 /// # Panics
 ///
 /// If its alignment is more than 16, or if a type that is known has the same number.
+#[track_caller]
 pub(crate) fn know<T: Plain>() {
     let info = Info::of::<T>();
     assert!(

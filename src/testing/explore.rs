@@ -243,7 +243,10 @@ impl Explore {
                 runs: 1,
             }),
         };
-        explored.unwrap_or_else(|found| panic!("{found}"))
+        match explored {
+            Ok(explored) => explored,
+            Err(found) => panic!("{found}"),
+        }
     }
 
     /// Explores until a run fails.
@@ -384,6 +387,7 @@ impl Explore {
     /// # Panics
     ///
     /// Panics if the world cannot start.
+    #[track_caller]
     pub fn repeat<R: Send>(
         &self,
         order: &MessageOrder,
@@ -403,11 +407,12 @@ impl Explore {
         }
     }
 
+    #[track_caller]
     fn begin<'g>(&self, guide: &'g Arc<Guide>) -> Exploration<'g> {
-        let team = self
-            .controlled(guide)
-            .start()
-            .unwrap_or_else(|error| panic!("{error}"));
+        let team = match self.controlled(guide).start() {
+            Ok(team) => team,
+            Err(error) => panic!("{error}"),
+        };
         Exploration {
             team,
             guide,

@@ -37,6 +37,7 @@ impl Random {
     /// # Panics
     ///
     /// Panics if `n` is 0.
+    #[track_caller]
     pub fn below(&mut self, n: usize) -> usize {
         assert!(n > 0, "no number is below 0");
         (self.next_u64() % n as u64) as usize

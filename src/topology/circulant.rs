@@ -50,6 +50,7 @@ impl Circulant {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: usize) -> Circulant {
         assert!(ranks > 0, "a circulant graph of 0 ranks");
         Circulant { ranks }

@@ -50,6 +50,7 @@ impl Hypercube {
     /// # Panics
     ///
     /// If there are more ranks than a `usize` can count.
+    #[track_caller]
     pub fn new(dimensions: u32) -> Hypercube {
         assert!(dimensions < usize::BITS, "2^{dimensions} ranks");
         Hypercube { dimensions }
@@ -102,6 +103,7 @@ impl Circle {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: usize) -> Circle {
         assert!(ranks > 0, "a circle of 0 ranks");
         Circle { ranks }
@@ -163,6 +165,7 @@ impl Shift {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: usize) -> Shift {
         assert!(ranks > 0, "a row of 0 ranks");
         Shift { ranks }
@@ -209,6 +212,7 @@ impl Line {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn new(ranks: usize) -> Line {
         assert!(ranks > 0, "a line of 0 ranks");
         Line { ranks }

@@ -51,6 +51,7 @@ impl Esbt {
     /// # Panics
     ///
     /// If there are more ranks than a `usize` can count.
+    #[track_caller]
     pub fn new(dimensions: u32) -> Esbt {
         assert!(dimensions < usize::BITS, "2^{dimensions} ranks");
         Esbt {
@@ -69,6 +70,7 @@ impl Esbt {
     /// # Panics
     ///
     /// If `root` is not a rank.
+    #[track_caller]
     pub fn rooted(self, root: Rank) -> Esbt {
         let ranks = self.ranks();
         assert!(

@@ -68,6 +68,7 @@ impl Hierarchy {
     /// # Panics
     ///
     /// If `root` is not one of the ranks, or the family has width 0.
+    #[track_caller]
     pub fn new(levels: impl Into<Arc<Levels>>, tree: TreeName, root: Rank) -> Hierarchy {
         let levels = levels.into();
         let (ranks, depth) = (levels.ranks(), levels.depth());

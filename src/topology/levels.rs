@@ -64,6 +64,7 @@ impl Levels {
     /// # Panics
     ///
     /// If `ranks` is 0.
+    #[track_caller]
     pub fn flat(ranks: usize) -> Levels {
         Levels::from_groups(&vec![Vec::new(); ranks])
     }
@@ -83,12 +84,13 @@ impl Levels {
     /// let levels = Levels::runs(20, &[4, 2]);
     /// assert_eq!(levels.to_string(), "20 ranks in 5 groups in 3 groups in one");
     /// ```
+    #[track_caller]
     pub fn runs(ranks: usize, widths: &[usize]) -> Levels {
+        assert!(!widths.contains(&0), "groups of 0");
         let mut width = 1usize;
         let widths: Vec<usize> = widths
             .iter()
             .map(|&more| {
-                assert!(more > 0, "groups of 0");
                 width = width.saturating_mul(more);
                 width
             })
@@ -104,6 +106,7 @@ impl Levels {
     /// # Panics
     ///
     /// If `placement` has no ranks.
+    #[track_caller]
     pub fn of(machine: &Machine, placement: &Placement) -> Levels {
         Levels::by(machine, placement, &Levels::DEFAULT)
     }
@@ -125,6 +128,7 @@ impl Levels {
     /// assert_eq!(levels.to_string(), "16 ranks in 2 packages in one");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
+    #[track_caller]
     pub fn by(machine: &Machine, placement: &Placement, kinds: &[ObjectKind]) -> Levels {
         match ways(machine, placement, kinds) {
             Some(ways) => Levels::named(&ways, kinds),
@@ -148,11 +152,13 @@ impl Levels {
     /// assert!(!even_and_odd.are_runs());
     /// assert_eq!(even_and_odd.crossings(&[(0, 1), (0, 2)], 0), 1);
     /// ```
+    #[track_caller]
     pub fn from_groups(ways: &[Vec<usize>]) -> Levels {
         Levels::named(ways, &[])
     }
 
     /// The same for paths whose numbers denote parts of these kinds.
+    #[track_caller]
     pub(crate) fn named(ways: &[Vec<usize>], kinds: &[ObjectKind]) -> Levels {
         assert!(!ways.is_empty(), "levels of 0 ranks");
         let depth = ways[0].len();
@@ -201,8 +207,9 @@ impl Levels {
     /// # Panics
     ///
     /// If `level` is out of range.
+    #[track_caller]
     pub fn groups(&self, level: usize) -> Vec<Vec<Rank>> {
-        let level = &self.levels[level];
+        let level = self.level(level);
         let mut groups = vec![Vec::new(); level.members.len()];
         for (rank, &group) in level.of_rank.iter().enumerate() {
             groups[group].push(rank);
@@ -235,12 +242,23 @@ impl Levels {
     /// # Panics
     ///
     /// If `level` or a rank is out of range.
+    #[track_caller]
     pub fn crossings(&self, messages: &[(Rank, Rank)], level: usize) -> usize {
-        let of = &self.levels[level].of_rank;
-        messages
-            .iter()
-            .filter(|(from, to)| of[*from] != of[*to])
-            .count()
+        let of = &self.level(level).of_rank;
+        let ranks = self.ranks;
+        let last = messages.iter().map(|(from, to)| from.max(to)).max();
+        if let Some(last) = last {
+            assert!(*last < ranks, "a message of rank {last} of {ranks}");
+        }
+        let crosses = |(from, to): &&(Rank, Rank)| of[*from] != of[*to];
+        messages.iter().filter(crosses).count()
+    }
+
+    #[track_caller]
+    fn level(&self, level: usize) -> &Level {
+        let depth = self.depth();
+        assert!(level < depth, "level {level} of {depth}");
+        &self.levels[level]
     }
 
     /// The member that contains a rank.

@@ -319,6 +319,7 @@ impl Topology {
     /// assert_eq!(tree.successor(0), Some((1, 3)));
     /// assert_eq!(tree.rooted(0), Topology::chain(4));
     /// ```
+    #[track_caller]
     pub fn rooted(&self, r: Rank) -> Topology {
         self.assert_rank(r);
         let old = self.family().root();

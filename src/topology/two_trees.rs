@@ -67,6 +67,7 @@ impl TwoTrees {
     /// # Panics
     ///
     /// If `ranks` is 0 or more than [`MOST_RANKS`](Self::MOST_RANKS).
+    #[track_caller]
     pub fn new(ranks: usize) -> TwoTrees {
         TwoTrees::of(ranks, Second::Shifted)
     }
@@ -79,10 +80,12 @@ impl TwoTrees {
     /// # Panics
     ///
     /// If `ranks` is 0 or more than [`MOST_RANKS`](Self::MOST_RANKS).
+    #[track_caller]
     pub fn in_rank_order(ranks: usize) -> TwoTrees {
         TwoTrees::of(ranks, Second::Later)
     }
 
+    #[track_caller]
     fn of(ranks: usize, if_odd: Second) -> TwoTrees {
         assert!(ranks > 0, "two trees on 0 ranks");
         assert!(
@@ -112,11 +115,10 @@ impl TwoTrees {
     /// # Panics
     ///
     /// If `tree` is not 0 or 1, or `rank` has no parent.
+    #[track_caller]
     pub fn parent(&self, tree: usize, rank: Rank) -> Rank {
-        let edge = Edge { tree, child: rank };
-        let shown = tree < 2 && (1..self.ranks()).contains(&rank);
-        assert!(shown, "the parent of rank {rank} in tree {tree}");
-        self.shape.parent(edge)
+        self.assert_edge(tree, rank);
+        self.shape.parent(Edge { tree, child: rank })
     }
 
     /// The first step in which a packet goes down to `rank` in `tree`. Its parity is the colour of that edge.
@@ -124,8 +126,16 @@ impl TwoTrees {
     /// # Panics
     ///
     /// If `tree` is not 0 or 1, or `rank` has no parent.
+    #[track_caller]
     pub fn first_step(&self, tree: usize, rank: Rank) -> usize {
+        self.assert_edge(tree, rank);
         self.first[rank - 1][tree].into()
+    }
+
+    #[track_caller]
+    fn assert_edge(&self, tree: usize, rank: Rank) {
+        let shown = tree < 2 && (1..self.ranks()).contains(&rank);
+        assert!(shown, "the parent of rank {rank} in tree {tree}");
     }
 
     /// The packet that an edge carries in a step.

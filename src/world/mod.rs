@@ -2,7 +2,7 @@
 //!
 //! - `mod` the settings; `tuning`: the tuning table that its collectives follow, checked against this machine
 //! - `setup` where its ranks run, decided before any of them begins; `carrier`: what carries their messages;
-//!   `stand_in`: the machine that the environment names
+//!   `stand_in`: the machine that the environment names; `mappings`: how many threads there is room for
 //! - `spread` worlds over several processes; `node`: the CPUs of a process that shares them; `elsewhere`: the ranks of
 //!   other processes in the judgement of a run
 //! - `run` one run on fresh threads
@@ -24,6 +24,7 @@ mod findings;
 mod hand_over;
 mod inside;
 mod left;
+mod mappings;
 mod node;
 mod outcome;
 mod perfetto;
@@ -120,7 +121,9 @@ pub struct World {
 }
 
 impl World {
-    /// Creates a world of `ranks` ranks: at least one. There may be more ranks than CPUs.
+    /// Creates a world of `ranks` ranks: at least one. There may be more ranks than CPUs, as many as the system gives
+    /// the process threads: on Linux, with its usual limits, some 15 000. A run of more is refused with
+    /// [`WorldError::Usage`].
     pub fn new(ranks: usize) -> World {
         World {
             ranks,

@@ -94,9 +94,12 @@ impl World {
     /// assert_eq!(report.culprit, Some(1));
     /// assert_eq!(report.lost.len(), 2); // the messages of ranks 0 and 2
     /// ```
+    #[track_caller]
     pub fn run_each<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Report<R> {
-        self.try_run_each(f)
-            .unwrap_or_else(|error| panic!("{error}"))
+        match self.try_run_each(f) {
+            Ok(report) => report,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// [`run_each`](Self::run_each) with the caller's own error type, and an error instead of a panic if the world

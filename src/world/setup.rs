@@ -12,7 +12,7 @@ use super::rank::{NotYet, Pin, Start};
 #[cfg(feature = "mpi")]
 use super::spread::{self, Joined};
 use super::verdict::Refused;
-use super::{World, carrier, stand_in, tuning};
+use super::{World, carrier, mappings, stand_in, tuning};
 use crate::Rank;
 use crate::collective::TuningTable;
 use crate::machine::{Cpus, Near, PinError, Placement};
@@ -189,7 +189,7 @@ struct Means {
 
 impl Means {
     fn of(world: &World) -> Result<Means, Refused> {
-        check_size(world.ranks)?;
+        check_size(world)?;
         stand_in::check(world).map_err(Refused::Usage)?;
         Ok(Means {
             tuning: tuning::of(world).map_err(Refused::Usage)?,
@@ -198,14 +198,18 @@ impl Means {
     }
 }
 
-fn check_size(ranks: usize) -> Result<(), Refused> {
-    match ranks {
-        0 => Err(Refused::Usage("a world has at least one rank".into())),
-        1..=MAX_RANKS => Ok(()),
-        _ => Err(Refused::Usage(format!(
+fn check_size(world: &World) -> Result<(), Refused> {
+    let ranks = world.ranks;
+    let refusal = match ranks {
+        0 => Some("a world has at least one rank".into()),
+        // The program has started these, or will.
+        1..=MAX_RANKS if world.on_seats => None,
+        1..=MAX_RANKS => mappings::refusal(ranks),
+        _ => Some(format!(
             "{ranks} ranks are more threads than a process can have; at most {MAX_RANKS}"
-        ))),
-    }
+        )),
+    };
+    refusal.map_or(Ok(()), |what| Err(Refused::Usage(what)))
 }
 
 /// Checks that each fault can happen in a world of `ranks` ranks, those of other processes among them.

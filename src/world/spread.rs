@@ -76,6 +76,7 @@ impl World {
     /// # Examples
     ///
     /// See [`Plain`].
+    #[track_caller]
     pub fn plain<T: Plain>(self) -> World {
         plain::know::<T>();
         self

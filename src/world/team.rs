@@ -179,9 +179,12 @@ impl Team {
     /// assert_eq!(report.culprit, Some(1));
     /// # Ok::<(), rankfold::WorldError>(())
     /// ```
+    #[track_caller]
     pub fn run_each<R: Send>(&self, f: impl Fn(&Comm) -> Result<R> + Sync) -> Report<R> {
-        self.try_run_each(f)
-            .unwrap_or_else(|error| panic!("{error}"))
+        match self.try_run_each(f) {
+            Ok(report) => report,
+            Err(error) => panic!("{error}"),
+        }
     }
 
     /// Runs `f` once on every rank and reports the outcome of each, as [`World::try_run_each`] does.

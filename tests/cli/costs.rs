@@ -243,3 +243,23 @@ fn no_problem_is_large_enough_where_there_is_no_closed_form() {
         );
     }
 }
+
+#[test]
+fn a_barrier_has_closed_forms() {
+    let output = rankfold("cost barrier --ranks 8").output().unwrap();
+    let lines = text(output.stdout);
+    assert!(output.status.success(), "{}", text(output.stderr));
+    let times = |name: &str| {
+        let line = lines.lines().find(|line| line.starts_with(name))?;
+        Some(line.split_whitespace().skip(1).take(3).collect::<Vec<_>>())
+    };
+    assert_eq!(times("dissemination"), Some(vec!["8", "0", "3"]), "{lines}");
+}
+
+#[test]
+fn the_size_of_a_problem_is_found_for_as_many_ranks_as_the_help_asks_for() {
+    let output = rankfold("cost broadcast --efficiency 0.8 --ranks 2..64").output();
+    let output = output.unwrap();
+    assert!(output.status.success(), "{}", text(output.stderr));
+    assert!(text(output.stdout).lines().count() > 63);
+}

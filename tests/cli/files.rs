@@ -64,3 +64,48 @@ fn a_file_keeps_what_it_has_until_there_is_something_new() {
         "ranks 2\nroot 0\n1 0 0\n"
     );
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_new_file_stays_and_the_file_is_written_at_its_end() {
+    let (target, link) = (fresh("behind-a-link.txt"), fresh("link.txt"));
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let (code, _) = said(rankfold("topology chian -o").arg(&link));
+    assert_eq!((code, target.exists()), (Some(2), false));
+    let (code, error) = said(rankfold("topology chain --ranks 2 -o").arg(&link));
+    assert_eq!((code, error.as_str()), (Some(0), ""));
+    assert!(link.is_symlink());
+    assert!(fs::read_to_string(&target).unwrap().starts_with("ranks 2"));
+}
+
+#[test]
+fn a_picture_and_results_in_one_file_are_refused() {
+    let file = fresh("both.svg");
+    let folder = file.parent().unwrap();
+    let around = folder.join("..").join(folder.file_name().unwrap());
+    let names = [file.clone(), around.join("both.svg")];
+    let simulate = |plot: &std::path::Path| {
+        let mut both = rankfold("simulate ring halving --ranks 2,4 --bytes 8 -o");
+        said(both.arg(&file).arg("--plot").arg(plot))
+    };
+    for there in [false, true] {
+        for name in &names {
+            let (code, error) = simulate(name);
+            assert_eq!(code, Some(2), "{error}");
+            assert!(error.contains("--output is the same file"), "{error}");
+        }
+        assert_eq!(file.exists(), there);
+        fs::write(&file, "old").unwrap();
+    }
+    assert_eq!(fs::read_to_string(&file).unwrap(), "old");
+    #[cfg(unix)]
+    {
+        let other = fresh("hard-link.svg");
+        fs::hard_link(&file, &other).unwrap();
+        assert_eq!(simulate(&other).0, Some(2));
+    }
+    assert_eq!(simulate(&fresh("its-own.svg")).0, Some(0));
+    let mut report = rankfold("report --time 1 -o");
+    let (code, error) = said(report.arg(&file).arg("--data").arg(&names[1]));
+    assert_eq!(code, Some(2), "{error}");
+}

@@ -111,7 +111,11 @@ fn ranks_and_places_that_do_not_exist_are_refused() {
         assert_usage(epoch.read(5), "the target 5 is not one of the 3 ranks");
         let part = "elements 4..6 are not all in the part of rank 1, which has 5";
         assert_usage(epoch.put(1, 4, &[1, 2]), part);
-        assert_usage(epoch.put(0, usize::MAX, &[1, 2]), "rank 0, which has 4");
+        let end = format!(
+            "2 elements from {} on are not all in the part of rank 0, which has 4",
+            usize::MAX
+        );
+        assert_usage(epoch.put(0, usize::MAX, &[1, 2]), &end);
         assert_usage(epoch.accumulate(7, 0, &[1], op::Sum), "the target 7");
         epoch.close()?;
         let atomic = AtomicWindow::new(comm, vec![1u8; 2])?;

@@ -59,12 +59,12 @@ impl To {
 }
 
 impl<F: ValueEnum + Send + Sync + 'static> Pictured<F> {
-    /// Opens both, before anything is measured.
+    /// Opens both, before anything is measured. One file cannot hold both.
     pub fn open(&self) -> Result<Both, Stop> {
-        Ok(Both {
-            results: self.results.to.open()?,
-            plot: Output::perhaps(self.plot.as_deref())?,
-        })
+        let results = self.results.to.open()?;
+        let plot = Output::perhaps(self.plot.as_deref())?;
+        results.apart_from(plot.as_ref(), "--plot")?;
+        Ok(Both { results, plot })
     }
 }
 
@@ -95,6 +95,8 @@ pub struct Output(Option<Opened>);
 
 struct Opened {
     path: PathBuf,
+    /// The same without links.
+    real: PathBuf,
     /// The open file, if it existed before; a new one is created when it is written.
     held: Option<File>,
 }
@@ -110,6 +112,17 @@ impl Output {
         path.map(|path| Output::open(Some(path))).transpose()
     }
 
+    /// Refuses another output, of this option, into the same file.
+    pub fn apart_from(&self, other: Option<&Output>, option: &str) -> Result<(), Stop> {
+        match (&self.0, other.and_then(|other| other.0.as_ref())) {
+            (Some(file), Some(other)) if file.is_same(other) => Err(Stop::Input(format!(
+                "{option} {}: --output is the same file",
+                other.path.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
     /// Writes the results, all at once.
     pub fn write(self, text: &str) -> Result<(), Stop> {
         match self.0 {
@@ -123,15 +136,24 @@ impl Opened {
     fn new(path: &Path) -> Result<Opened, Stop> {
         let there = path.exists();
         let file = open(path).map_err(|error| cannot_write(&path.display().to_string(), &error))?;
+        let real = fs::canonicalize(path).unwrap_or_else(|_| path.into());
         if !there {
             // The file is known to be writable; it is removed until it is written, so that nothing is left if the tool
-            // is killed. If it cannot be removed, an empty file stays.
-            let _ = fs::remove_file(path);
+            // is killed. If it cannot be removed, an empty file stays. A link to it stays in any case.
+            let _ = fs::remove_file(&real);
         }
         Ok(Opened {
             path: path.into(),
+            real,
             held: there.then_some(file),
         })
+    }
+
+    /// Whether what is written to one is lost by writing to the other; not so for devices and pipes.
+    fn is_same(&self, other: &Opened) -> bool {
+        let kind = |file: &File| file.metadata().is_ok_and(|is| is.is_file());
+        let is_file = self.held.as_ref().is_none_or(kind);
+        is_file && (self.real == other.real || are_linked(&self.held, &other.held))
     }
 
     fn write(self, text: &str) -> Result<(), Stop> {
@@ -139,6 +161,22 @@ impl Opened {
         let written = file.and_then(|file| replace(file, text));
         written.map_err(|error| cannot_write(&self.path.display().to_string(), &error))
     }
+}
+
+/// Whether these are one file under two names.
+#[cfg(unix)]
+fn are_linked(one: &Option<File>, other: &Option<File>) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |file: &Option<File>| {
+        let is = file.as_ref()?.metadata().ok()?;
+        Some((is.dev(), is.ino()))
+    };
+    identity(one).is_some_and(|one| Some(one) == identity(other))
+}
+
+#[cfg(not(unix))]
+fn are_linked(_: &Option<File>, _: &Option<File>) -> bool {
+    false
 }
 
 fn open(path: &Path) -> io::Result<File> {

@@ -168,6 +168,11 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         let line = format!("--ranks: {many} ranks are too many; at most {MOST_RANKS}");
         return Err(Stop::Input(line));
     }
+    let (root, most) = (arguments.root, arguments.ranks.iter().max().unwrap_or(0));
+    if root >= most {
+        let line = format!("--root: {root} is not one of the {most} ranks");
+        return Err(Stop::Input(line));
+    }
     let lengths = lengths(arguments)?;
     let plan = Plan {
         arguments,
@@ -322,7 +327,24 @@ impl Plan<'_> {
                 });
             }
         }
-        Ok(lines)
+        match lines.is_empty() && !work.is_stopped() {
+            true => Err(self.nothing()),
+            false => Ok(lines),
+        }
+    }
+
+    /// Returns what to say if every algorithm refuses every call.
+    fn nothing(&self) -> Stop {
+        let refusal = self.calls().find_map(|call| {
+            let (pair, _, _, call) = call.ok()?;
+            Some((pair, pair.algorithm.refused(&call)?))
+        });
+        Stop::Input(match refusal {
+            Some((Pair { algorithm, .. }, why)) => {
+                format!("no algorithm serves such a call; {algorithm}: {why}")
+            }
+            None => "no algorithm serves such a call".into(),
+        })
     }
 }
 

@@ -242,9 +242,12 @@ impl<T: Element> Window<T> {
 /// The error of a call that names a place outside a part.
 #[cold]
 fn outside(target: Rank, at: usize, count: usize, length: usize) -> Error {
-    let end = at.saturating_add(count);
+    let elements = match at.checked_add(count) {
+        Some(end) => format!("elements {at}..{end}"),
+        None => format!("{count} elements from {at} on"),
+    };
     Error::usage(format!(
-        "elements {at}..{end} are not all in the part of rank {target}, which has {length}"
+        "{elements} are not all in the part of rank {target}, which has {length}"
     ))
 }
 

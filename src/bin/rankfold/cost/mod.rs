@@ -77,6 +77,9 @@ pub struct Arguments {
 /// Most calls of one table.
 const MOST_CALLS: usize = 100_000;
 
+/// How many calls the search for the size of a problem counts for.
+const SEARCH: usize = 10;
+
 pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     check(arguments)?;
     let both = arguments.out.open()?;
@@ -111,10 +114,17 @@ fn check(arguments: &Arguments) -> Result<(), Stop> {
         let line = format!("--ranks: {many} ranks are too many; at most {MOST_RANKS}");
         return Err(Stop::Input(line));
     }
-    let calls = arguments.ranks.iter().take(MOST_CALLS + 1).count() * sizes(arguments).len();
-    match calls > MOST_CALLS {
+    let each = match arguments.efficiency {
+        Some(_) => SEARCH * which(arguments.collective, &arguments.algorithm).len(),
+        None => {
+            let lengths = lengths(arguments)?;
+            lengths.len() * all(arguments, &lengths).len()
+        }
+    };
+    let calls = arguments.ranks.iter().take(MOST_CALLS + 1).count();
+    match calls.saturating_mul(each) > MOST_CALLS {
         true => Err(Stop::Input(format!(
-            "more than {MOST_CALLS} calls: ask for fewer"
+            "more than {MOST_CALLS} calls, by all algorithms of all lengths and numbers of ranks: ask for fewer"
         ))),
         false => Ok(()),
     }
@@ -140,6 +150,15 @@ fn sizes(arguments: &Arguments) -> Vec<usize> {
     }
 }
 
+/// Returns bytes with the number of elements in them.
+fn lengths(arguments: &Arguments) -> Result<Vec<(usize, usize)>, Stop> {
+    let lengths: Result<_, _> = sizes(arguments)
+        .into_iter()
+        .map(|bytes| Ok((bytes, elements(bytes, arguments.element_bytes)?)))
+        .collect();
+    lengths.map_err(Stop::Input)
+}
+
 /// One call by one algorithm.
 struct Line {
     dot: Dot,
@@ -150,11 +169,7 @@ struct Line {
 
 fn lines(arguments: &Arguments) -> Result<Vec<Line>, Stop> {
     let model = arguments.model.closed(arguments.element_bytes)?;
-    let lengths: Result<Vec<_>, _> = sizes(arguments)
-        .into_iter()
-        .map(|bytes| Ok((bytes, elements(bytes, arguments.element_bytes)?)))
-        .collect();
-    let lengths = lengths.map_err(Stop::Input)?;
+    let lengths = lengths(arguments)?;
     let all = all(arguments, &lengths);
     let mut lines = Vec::new();
     for ranks in arguments.ranks.iter() {
@@ -186,11 +201,17 @@ fn no_form(arguments: &Arguments, all: &[Which]) -> String {
         }
         _ => {}
     }
-    format!(
-        "no closed form of {} by {asked} for these numbers of ranks; these have one: {}; `rankfold simulate` times the others",
+    let (collective, known) = (
         arguments.collective,
-        names(&which(arguments.collective, &[]))
-    )
+        names(&which(arguments.collective, &[])),
+    );
+    match (asked.as_str(), known.as_str()) {
+        (_, "") => format!("there is no closed form of {collective}; `rankfold simulate` times it"),
+        ("", _) => format!("no closed form of {collective} for these numbers of ranks"),
+        _ => format!(
+            "no closed form of {collective} by {asked} for these numbers of ranks; these have one: {known}; `rankfold simulate` times the others"
+        ),
+    }
 }
 
 /// Returns the algorithms: over segments or stages, with every number of them.

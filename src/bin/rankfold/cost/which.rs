@@ -67,7 +67,13 @@ pub fn which(collective: Collective, given: &[Which]) -> Vec<Which> {
     if !given.is_empty() {
         return given.to_vec();
     }
-    let call = Call::new(collective, 2, 2).commuting();
+    // A barrier moves no elements.
+    let length = if collective == Collective::Barrier {
+        0
+    } else {
+        2
+    };
+    let call = Call::new(collective, 2, length).commuting();
     let has_form = |one: &Algorithm| closed_form(*one, &call).is_some();
     let mut all: Vec<Which> = Vec::new();
     for algorithm in Algorithm::all(collective).filter(has_form) {

@@ -57,6 +57,7 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
     let time = arguments.time.at_most(MOST_SECONDS)?;
     let page = Output::open(Some(&arguments.output))?;
     let kept = Output::perhaps(arguments.data.as_deref())?;
+    page.apart_from(kept.as_ref(), "--data")?;
     let data = match &arguments.from {
         Some(path) => data::read(path)?,
         None => work::measured(time.as_secs_f64())?,
