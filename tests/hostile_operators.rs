@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rankfold::check::Goal;
 use rankfold::collective::{Algorithm, Call, Collective};
-use rankfold::op::Operator;
-use rankfold::schedule::FoldAlong;
+use rankfold::op::{Operator, OperatorKind};
+use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::topology::{Hypercube, Topology};
 use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, Result, World, hypercube};
 use support::{Spoiled, guarded, scale};
@@ -339,6 +339,24 @@ impl Clone for CallsInClone {
     }
 }
 
+struct CallsInNames;
+
+impl Operator<u64> for CallsInNames {
+    fn combine(&self, left: u64, right: u64) -> u64 {
+        left + right
+    }
+
+    fn commutes(&self) -> bool {
+        call();
+        true
+    }
+
+    fn kind(&self) -> OperatorKind {
+        call();
+        OperatorKind::Own
+    }
+}
+
 #[test]
 fn a_clone_that_calls_the_communicator_is_refused() {
     are_refused(&[
@@ -360,6 +378,46 @@ fn a_clone_that_calls_the_communicator_is_refused() {
         ("hypercube", |comm| match comm.size() {
             3 => comm.values().all_gather(CallsInClone).map(drop),
             _ => hypercube(comm, CallsInClone, |left, _, _| left).map(drop),
+        }),
+    ]);
+}
+
+#[test]
+fn the_name_of_an_operator_that_calls_the_communicator_is_refused() {
+    are_refused(&[
+        ("all_reduce", |comm| {
+            [1, 100, 700, 5000]
+                .iter()
+                .try_for_each(|n| comm.all_reduce(&mut vec![1; *n], CallsInNames))
+        }),
+        ("scan", |comm| comm.scan(&mut [1; 700], CallsInNames)),
+        ("iall_reduce", |comm| {
+            comm.iall_reduce(vec![1; 700], CallsInNames)?
+                .wait()
+                .map(drop)
+        }),
+        ("fused", |comm| {
+            let (mut one, mut many) = ([1], [1; 700]);
+            comm.fused(|f| {
+                f.all_reduce(&mut one, CallsInNames);
+                f.all_reduce(&mut many, CallsInNames);
+            })
+        }),
+    ]);
+}
+
+#[test]
+fn over_a_topology_and_by_a_schedule_the_name_of_an_operator_that_calls_is_refused() {
+    are_refused(&[
+        ("reduce_over", |comm| {
+            let topology = Topology::binomial(comm.size());
+            comm.reduce_over(&topology, &mut [1], CallsInNames).run()
+        }),
+        ("run_schedule", |comm| {
+            let reduce = FoldAlong::new(Topology::binomial(comm.size()).single_port(), 2);
+            let all_reduce = reduce.clone().then(reduce.reversed());
+            let goal = Goal::all_reduce(2);
+            comm.run_schedule(&all_reduce, &goal, &[], &mut [1; 2], CallsInNames)
         }),
     ]);
 }
