@@ -4,13 +4,14 @@
 mod again;
 mod support;
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rankfold::check::Goal;
 use rankfold::collective::{Algorithm, Call, Collective};
-use rankfold::op::Operator;
-use rankfold::schedule::FoldAlong;
+use rankfold::op::{Operator, OperatorKind};
+use rankfold::schedule::{FoldAlong, Schedule};
 use rankfold::topology::{Hypercube, Topology};
 use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, Result, World, hypercube};
 use support::{Spoiled, guarded, scale};
@@ -282,6 +283,143 @@ fn an_operator_that_calls_the_communicator_is_refused_and_the_call_goes_on() {
             .into_result()
             .unwrap_or_else(|error| panic!("{name}: {error}"));
     });
+}
+
+thread_local! {
+    /// The communicator that user code calls.
+    static CALLED: RefCell<Option<Comm>> = const { RefCell::new(None) };
+}
+
+/// How often a call was refused.
+static REFUSED: AtomicUsize = AtomicUsize::new(0);
+
+/// Calls the communicator, which must refuse.
+fn call() {
+    CALLED.with_borrow(|comm| {
+        let Some(comm) = comm else {
+            return;
+        };
+        for refusal in [comm.barrier(), comm.send(0, 1, &[1u8])] {
+            let error = refusal.expect_err("it runs inside a call");
+            assert!(matches!(error.kind(), ErrorKind::Usage(_)), "{error}");
+            REFUSED.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+}
+
+type Program = (&'static str, fn(&Comm) -> Result<()>);
+
+/// Runs programs in which user code [calls](call) the communicator: each is refused somewhere, and ends well.
+fn are_refused(programs: &[Program]) {
+    for (name, program) in programs {
+        for ranks in [2, 3, 4] {
+            let before = REFUSED.load(Ordering::Relaxed);
+            let world = World::new(ranks).strict();
+            let ended = guarded(&|| format!("{name}, {ranks} ranks"), || {
+                world.run(|comm| {
+                    CALLED.set(Some(comm.dup()?));
+                    let done = program(comm);
+                    CALLED.take();
+                    done?;
+                    comm.barrier()
+                })
+            });
+            ended.unwrap_or_else(|error| panic!("{name}, {ranks} ranks: {error}"));
+            assert!(REFUSED.load(Ordering::Relaxed) > before, "{name}");
+        }
+    }
+}
+
+struct CallsInClone;
+
+impl Clone for CallsInClone {
+    fn clone(&self) -> Self {
+        call();
+        CallsInClone
+    }
+}
+
+struct CallsInNames;
+
+impl Operator<u64> for CallsInNames {
+    fn combine(&self, left: u64, right: u64) -> u64 {
+        left + right
+    }
+
+    fn commutes(&self) -> bool {
+        call();
+        true
+    }
+
+    fn kind(&self) -> OperatorKind {
+        call();
+        OperatorKind::Own
+    }
+}
+
+#[test]
+fn a_clone_that_calls_the_communicator_is_refused() {
+    are_refused(&[
+        ("broadcast", |comm| {
+            let value = (comm.rank() == 0).then_some(CallsInClone);
+            comm.values().broadcast(0, value).map(drop)
+        }),
+        ("all_reduce of values", |comm| {
+            comm.values()
+                .all_reduce(CallsInClone, |left, _| left)
+                .map(drop)
+        }),
+        ("all_gather", |comm| {
+            comm.values().all_gather(CallsInClone).map(drop)
+        }),
+        ("scan of values", |comm| {
+            comm.values().scan(CallsInClone, |left, _| left).map(drop)
+        }),
+        ("hypercube", |comm| match comm.size() {
+            3 => comm.values().all_gather(CallsInClone).map(drop),
+            _ => hypercube(comm, CallsInClone, |left, _, _| left).map(drop),
+        }),
+    ]);
+}
+
+#[test]
+fn the_name_of_an_operator_that_calls_the_communicator_is_refused() {
+    are_refused(&[
+        ("all_reduce", |comm| {
+            [1, 100, 700, 5000]
+                .iter()
+                .try_for_each(|n| comm.all_reduce(&mut vec![1; *n], CallsInNames))
+        }),
+        ("scan", |comm| comm.scan(&mut [1; 700], CallsInNames)),
+        ("iall_reduce", |comm| {
+            comm.iall_reduce(vec![1; 700], CallsInNames)?
+                .wait()
+                .map(drop)
+        }),
+        ("fused", |comm| {
+            let (mut one, mut many) = ([1], [1; 700]);
+            comm.fused(|f| {
+                f.all_reduce(&mut one, CallsInNames);
+                f.all_reduce(&mut many, CallsInNames);
+            })
+        }),
+    ]);
+}
+
+#[test]
+fn over_a_topology_and_by_a_schedule_the_name_of_an_operator_that_calls_is_refused() {
+    are_refused(&[
+        ("reduce_over", |comm| {
+            let topology = Topology::binomial(comm.size());
+            comm.reduce_over(&topology, &mut [1], CallsInNames).run()
+        }),
+        ("run_schedule", |comm| {
+            let reduce = FoldAlong::new(Topology::binomial(comm.size()).single_port(), 2);
+            let all_reduce = reduce.clone().then(reduce.reversed());
+            let goal = Goal::all_reduce(2);
+            comm.run_schedule(&all_reduce, &goal, &[], &mut [1; 2], CallsInNames)
+        }),
+    ]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use super::Comm;
 use crate::engine::call::{InCall, elements};
+use crate::engine::combine::kind_of;
 use crate::error::{Error, Result};
 use crate::names::Collective;
 use crate::op::elements::{Elements, Info};
@@ -22,7 +23,7 @@ pub fn all_reduce_by_hand<T: Element>(
 ) -> Result<()> {
     let verb = Verb::Collective(Collective::AllReduce);
     let call = Call {
-        op: op.kind(),
+        op: kind_of(&op),
         ..elements::<T>(comm.call(verb, Location::caller()), buf.len())
     };
     let known = comm.size().is_power_of_two();

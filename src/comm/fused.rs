@@ -13,6 +13,7 @@ use super::using::Using;
 use crate::collective::{Algorithm, Collective};
 use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::InCall;
+use crate::engine::combine::{commutes, kind_of};
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With, ask};
 use crate::error::{Error, Result};
 use crate::execute::{Contribution, over_cells};
@@ -175,7 +176,8 @@ impl<'buf> Fused<'buf> {
     #[track_caller]
     pub fn all_reduce<T: Element>(&mut self, buf: &'buf mut [T], op: impl Operator<T> + 'buf) {
         self.exact |= op.exact_of().is_some();
-        self.vectors.push(buf, op);
+        let named = (kind_of(&op), commutes(&op));
+        self.vectors.push(buf, op, named);
     }
 }
 

@@ -22,6 +22,7 @@ use super::run_call::CellPath;
 use crate::Rank;
 use crate::collective::{Algorithm, Collective};
 use crate::engine::at_cells::AtCellPort;
+use crate::engine::combine::kind_of;
 use crate::engine::kept::{Ask, CallPath, Kept, With};
 use crate::engine::spread::OwnParts;
 use crate::error::Result;
@@ -83,7 +84,7 @@ impl Comm {
         output: &mut [T],
         op: &O,
     ) -> Result<()> {
-        let kept = self.kept::<T>(&whole, op.kind(), (input.len(), output.len()))?;
+        let kept = self.kept::<T>(&whole, kind_of(op), (input.len(), output.len()))?;
         self.again(
             &kept.described,
             || Ok(()),
@@ -218,7 +219,7 @@ impl InParts<'_> {
         op: &O,
         cells: impl CellPath<T, O>,
     ) -> Result<()> {
-        let kept = self.kept::<T>(comm, ask, op.kind(), (input.len(), output.len()))?;
+        let kept = self.kept::<T>(comm, ask, kind_of(op), (input.len(), output.len()))?;
         comm.inside(&kept.described, |inside| {
             // As of a reduce at its root: only vectors that are read in place are separate.
             let mut input = input;
@@ -258,7 +259,7 @@ impl InParts<'_> {
             return self.exchange(output, op);
         }
         let (ask, lengths) = self.to_leader(leader, output.len());
-        let kept = self.kept::<T>(near, ask, op.kind(), lengths)?;
+        let kept = self.kept::<T>(near, ask, kind_of(op), lengths)?;
         match kept.plan.path {
             CallPath::Cells => self.all_reduce_in_one_meeting(&kept, (input, output), op),
             _ => self.all_reduce_in_two_meetings(leader, (input, output), op),

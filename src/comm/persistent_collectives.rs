@@ -6,6 +6,7 @@ use super::started::Vectors;
 use super::using::Using;
 use crate::Rank;
 use crate::collective::Collective;
+use crate::engine::combine::kind_of;
 use crate::engine::kept::{Ask, ask};
 use crate::error::Result;
 use crate::op::owned::Owned;
@@ -339,7 +340,7 @@ impl<'a> Using<'a> {
         let (comm, ask) = (self.comm, ask.by(self.algorithm));
         comm.check_started(&ask, &op)?;
         let lengths = (vectors.0.len(), vectors.1.len());
-        let prepared = comm.prepare::<T>(&ask, None, op.kind(), lengths)?;
+        let prepared = comm.prepare::<T>(&ask, None, kind_of(&op), lengths)?;
         let owned = Owned::new(vectors.0, vectors.1, op);
         Ok(Persistent::collective(comm, prepared, owned, kind))
     }

@@ -6,6 +6,7 @@ use super::run_call::blocks_of;
 use super::started::Vectors;
 use crate::Rank;
 use crate::collective::Collective;
+use crate::engine::combine::kind_of;
 use crate::engine::kept::{Ask, ask};
 use crate::error::Result;
 use crate::op::owned::Owned;
@@ -134,7 +135,7 @@ impl Comm {
     ) -> Result<Persistent<'_, T>> {
         self.check_started(ask, &op)?;
         let (blocks, lengths) = (blocks_of(self, counts), (vectors.0.len(), vectors.1.len()));
-        let prepared = self.prepare::<T>(ask, Some(blocks), op.kind(), lengths)?;
+        let prepared = self.prepare::<T>(ask, Some(blocks), kind_of(&op), lengths)?;
         let owned = Owned::new(vectors.0, vectors.1, op);
         Ok(Persistent::collective(self, prepared, owned, Kind::Apart))
     }

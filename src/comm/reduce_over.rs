@@ -8,6 +8,7 @@ use super::order::{Order, Survivors};
 use super::reduce_loop::{fold_elements, fold_survivors, fold_values};
 use super::values::Values;
 use crate::engine::call::{InCall, elements};
+use crate::engine::combine::{commutes, kind_of};
 use crate::error::{Error, Result, Site};
 use crate::op::elements::{ElementsMut, Info};
 use crate::op::{Element, Operator, OperatorKind, copied, fold_right};
@@ -48,7 +49,7 @@ impl Comm {
         buf: &'a mut [T],
         op: O,
     ) -> ReduceOver<'a, T, O> {
-        let order = if op.commutes() {
+        let order = if commutes(&op) {
             Order::Step
         } else {
             Order::Rank
@@ -141,7 +142,7 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
         } = self;
         let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
         let call = folding(over(call, topology, order, false), &op);
-        let check = || suits(comm, topology, order, op.commutes());
+        let check = || suits(comm, topology, order, commutes(&op));
         comm.collective(call, check, |inside| match op.exact_of() {
             None => fold_elements(inside, topology, order, buf, &op),
             Some(of) => inside.sum_over(of, topology, order, ElementsMut::of(buf)),
@@ -184,7 +185,7 @@ impl<T: Element, O: Operator<T>> ReduceOver<'_, T, O> {
         } = self;
         let call = elements::<T>(comm.call(Verb::ReduceOver, site), buf.len());
         let call = folding(over(call, topology, order, true), &op);
-        let check = || suits(comm, topology, order, op.commutes());
+        let check = || suits(comm, topology, order, commutes(&op));
         comm.collective(call, check, |inside| match op.exact_of() {
             None => fold_left_over(inside, topology, order, buf, &op),
             Some(of) => inside.sum_left_over(of, topology, order, ElementsMut::of(buf)),
@@ -296,7 +297,7 @@ fn over(call: Call, topology: &Topology, order: Order, tolerant: bool) -> Call {
 fn folding<T: Element>(call: Call, op: &impl Operator<T>) -> Call {
     let algorithm = call.algorithm ^ u32::from(op.exact_of().is_some()) << 31;
     Call {
-        op: op.kind(),
+        op: kind_of(op),
         algorithm,
         ..call
     }

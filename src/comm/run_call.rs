@@ -7,6 +7,7 @@ use super::Comm;
 use crate::collective::{Algorithm, Call as Shape, Choice, Collective, TuningTable};
 use crate::engine::at_cells::AtCellPort;
 use crate::engine::call::{Described, InCall};
+use crate::engine::combine::kind_of;
 use crate::engine::kept::{Ask, CallPath, Kept, Plan, With};
 use crate::error::{Error, Result};
 use crate::execute::{RankAtCells, over_cells};
@@ -116,7 +117,7 @@ impl Comm {
         op: &O,
         cells: impl CellPath<T, O>,
     ) -> Result<()> {
-        let kept = self.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
+        let kept = self.kept::<T>(&ask, kind_of(op), (input.len(), output.len()))?;
         self.again(
             &kept.described,
             || Ok(()),
@@ -149,7 +150,7 @@ impl Comm {
         op: &O,
         cells: impl CellPath<T, O>,
     ) -> Result<()> {
-        let kept = self.kept::<T>(&ask, op.kind(), (input.len(), output.len()))?;
+        let kept = self.kept::<T>(&ask, kind_of(op), (input.len(), output.len()))?;
         self.again(
             &kept.described,
             || Ok(()),
@@ -272,7 +273,7 @@ impl Comm {
         op: &O,
         cells: impl CellPath<T, O>,
     ) -> Result<()> {
-        let with = With::new::<T>(self, op.kind(), (input.len(), output.len()));
+        let with = With::new::<T>(self, kind_of(op), (input.len(), output.len()));
         let choose = |shape: &Shape| Choice::looked_up(self.tuning(), shape, with.info);
         let (described, plan) = self.plan_v(&ask, blocks, &with, with.info, &choose);
         self.run_plan(&described, plan, |inside, plan| {

@@ -7,6 +7,7 @@ use super::Comm;
 use crate::Rank;
 use crate::check::{Goal, check};
 use crate::engine::call::{InCall, elements};
+use crate::engine::combine::{commutes, kind_of};
 use crate::engine::resolved::Steps;
 use crate::error::{Error, Result, Site};
 use crate::execute::{Buffers, execute, execute_steps};
@@ -73,12 +74,12 @@ impl Comm {
         output: &mut [T],
         op: impl Operator<T>,
     ) -> Result<()> {
-        let (schedule, commutes): (&dyn Schedule, _) = (&Theirs(schedule), op.commutes());
+        let (schedule, commutes): (&dyn Schedule, _) = (&Theirs(schedule), commutes(&op));
         let exact = op.exact_of();
         let shape = self.check_shape(schedule, input.len(), output.len());
         let checks = self.fabric().settings.check && shape.is_ok();
         let call = Call {
-            op: op.kind(),
+            op: kind_of(&op),
             algorithm: digest(&(
                 goal,
                 schedule.ranks(),

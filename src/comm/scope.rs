@@ -4,7 +4,7 @@
 //! thread ever touches the buffer, when its message is taken or the request is concluded; so it is a plain `&mut` all the
 //! time, and no unsafe code is needed.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::Location;
@@ -13,14 +13,14 @@ use std::rc::Rc;
 use super::Comm;
 use super::point_to_point::send_event;
 use super::request::{Fits, Here, Request};
-use super::scope_begun::{Buffer, Land, Operations, call_of};
+use super::scope_begun::{Begun, Buffer, Ending, Land, Operations, call_of};
 use super::scoped_request::{Receives, ScopedRequest};
 use super::start::opened;
 use crate::Rank;
 use crate::engine::envelope::{Source, Status, Tag, has_room, is_of};
 use crate::engine::rank_state::Core;
 use crate::engine::receive::{Receive, status_in, status_of};
-use crate::engine::request_state::{Direction, RequestState, Until, show_all};
+use crate::engine::request_state::{Direction, RequestState, show_all};
 use crate::error::{Result, Site};
 use crate::op::Element;
 use crate::op::elements::{Elements, ElementsMut, Info};
@@ -75,7 +75,7 @@ impl<'scope, 'env, T: Element> Receives<'scope, (&'env mut [T], Status)> for Sco
     ) -> Option<Result<(&'env mut [T], Status)>> {
         let begun = self.begun.borrow();
         let one = begun.all.get(index).filter(|one| one.is_in_place())?;
-        let show = || format!("wait for {} of line {}", one.call(), one.call().site.line());
+        let show = || format!("wait for {}", one.show());
         let event = || CallEvent::apart("wait in place", site);
         Some(self.comm.recorded(&event, &show, || {
             let InPlace { head, count, .. } = opened(one.end_in_place())?;
@@ -105,7 +105,8 @@ impl Comm {
     /// Runs `f` with a scope in which requests may borrow their buffers.
     ///
     /// Each of these requests is complete before this returns: the scope waits at its end for those that `f` has not
-    /// waited for. If `f` fails or panics they are cancelled instead; if one fails at the end, so are those after it.
+    /// waited for. If `f` fails or panics they are cancelled instead; if one fails at the end, so are those that have not
+    /// ended, whatever they wait for.
     ///
     /// # Errors
     ///
@@ -191,29 +192,27 @@ impl Comm {
     }
 
     /// Waits for all operations of a scope that were not waited for, and ends each as soon as those before it are ready.
+    /// After an error nothing is waited for.
     fn finish_all(&self, begun: &Operations<'_>, site: Site) -> Result<()> {
         let open = || begun.all.iter().filter(|one| !one.is_over());
         if open().next().is_none() {
             return Ok(());
         }
         let states = || -> Vec<_> { open().map(|one| one.state(self).clone()).collect() };
-        let show = || format!("scope, at its end, for {}", show_all(&states()));
-        let (ended, failed) = (Cell::new(0), Cell::new(None));
-        let go_on = || {
-            let (more, error) = begun.conclude_ready(ended.get());
-            ended.set(ended.get() + more);
-            // After an error nothing is waited for.
-            let is_over = error.is_some() || ended.get() == begun.all.len();
-            failed.set(failed.take().or(error));
-            is_over
+        let ending = Ending::new(begun);
+        let show = || {
+            let what = ending.failed().map(Begun::show);
+            let what = what.unwrap_or_else(|| show_all(&states()));
+            format!("scope, at its end, for {what}")
         };
         let event = || CallEvent::apart("scope, at its end", site);
         self.recorded(&event, &show, || {
-            if !self.core.port.spin_taking_in(&go_on) {
-                self.core.await_ready(&states(), Until::All, &show, site)?;
-                go_on();
+            if !self.core.port.spin_taking_in(&|| ending.go_on()) {
+                let must_fail = || ending.must_fail();
+                self.core.await_all(&states(), &must_fail, &show, site)?;
+                ending.go_on_or_fail();
             }
-            failed.take().map_or(Ok(()), Err)
+            ending.result()
         })
     }
 }

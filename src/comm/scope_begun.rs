@@ -8,12 +8,13 @@
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
+use std::slice;
 
 use super::Comm;
-use crate::engine::envelope::{Source, Tag};
+use crate::engine::envelope::{Source, Tag, has_room, is_of_type};
 use crate::engine::rank_state::Core;
 use crate::engine::receive::{Receive, receive};
-use crate::engine::request_state::{Direction, RequestState};
+use crate::engine::request_state::{Direction, RequestState, show_all};
 use crate::error::{Error, Result, Site};
 use crate::op::elements::ElementsMut;
 use crate::sort;
@@ -97,22 +98,76 @@ impl<'env> Operations<'env> {
             self.front += 1;
         }
     }
+}
 
-    /// Ends the first of the operations from `first` on, as far as they are ready. Returns how many, and the error of the
-    /// one behind them if that has failed.
-    pub(super) fn conclude_ready(&self, first: usize) -> (usize, Option<Error>) {
-        for (place, one) in self.all[first..].iter().enumerate() {
-            if one.is_over() {
-                continue;
-            }
-            if !one.is_ready() && !one.takes_in_place(&self.core) {
-                return (place, None);
-            }
-            if let Err(error) = one.conclude(&self.core) {
-                return (place, Some(error));
-            }
+/// How a scope ends its operations: each as soon as those before it are ready.
+pub(super) struct Ending<'a, 'env> {
+    begun: &'a Operations<'env>,
+    /// All before this one have ended.
+    next: Cell<usize>,
+    /// Whether this one has failed.
+    has_failed: Cell<bool>,
+    error: Cell<Option<Error>>,
+}
+
+impl<'a, 'env> Ending<'a, 'env> {
+    pub(super) fn new(begun: &'a Operations<'env>) -> Self {
+        Ending {
+            begun,
+            next: Cell::new(0),
+            has_failed: Cell::new(false),
+            error: Cell::new(None),
         }
-        (self.all.len() - first, None)
+    }
+
+    /// Ends operations as far as they are ready. Returns whether all have ended, or the next one has failed.
+    pub(super) fn go_on(&self) -> bool {
+        let core = &self.begun.core;
+        while let Some(one) = self.begun.all.get(self.next.get()) {
+            if !one.is_over() {
+                if !one.is_ready() && !one.takes_in_place(core) {
+                    return false;
+                }
+                if let Err(error) = one.conclude(core) {
+                    self.error.set(Some(error));
+                    self.has_failed.set(true);
+                    return true;
+                }
+            }
+            self.next.set(self.next.get() + 1);
+        }
+        true
+    }
+
+    /// Ends operations as far as they are ready, or else the one that must fail.
+    pub(super) fn go_on_or_fail(&self) {
+        if !self.go_on()
+            && let Some(place) = self.first_to_fail()
+        {
+            self.next.set(place);
+            self.go_on();
+        }
+    }
+
+    /// Whether an operation must fail, whatever those before it wait for. Those that have not ended have requests.
+    pub(super) fn must_fail(&self) -> bool {
+        self.first_to_fail().is_some()
+    }
+
+    fn first_to_fail(&self) -> Option<usize> {
+        let next = self.next.get();
+        let place = self.begun.all[next..].iter().position(Begun::must_fail);
+        place.map(|place| next + place)
+    }
+
+    /// The operation that has failed.
+    pub(super) fn failed(&self) -> Option<&Begun<'env>> {
+        let next = &self.begun.all.get(self.next.get())?;
+        self.has_failed.get().then_some(next)
+    }
+
+    pub(super) fn result(&self) -> Result<()> {
+        self.error.take().map_or(Ok(()), Err)
     }
 }
 
@@ -204,6 +259,14 @@ impl<'env> Begun<'env> {
         call_of(self.from, self.tag, site)
     }
 
+    /// Its call and its line, for the text of an error.
+    pub(super) fn show(&self) -> String {
+        match self.state.get() {
+            Some(state) => show_all(slice::from_ref(state)),
+            None => format!("{} of line {}", self.call(), self.call().site.line()),
+        }
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.stage.get() == Stage::Over || self.state.get().is_some_and(|state| state.over.get())
     }
@@ -213,6 +276,21 @@ impl<'env> Begun<'env> {
             _ if self.is_in_place() => true,
             (None, Some(slot)) => slot.is_filled(),
             (state, _) => state.is_some_and(|state| state.is_ready()),
+        }
+    }
+
+    /// Whether it is ready, and what has come is no result. It has a request, unless it has ended.
+    fn must_fail(&self) -> bool {
+        let open = self.state.get().filter(|_| !self.is_over());
+        let Some(state) = open.filter(|state| state.is_ready()) else {
+            return false;
+        };
+        match (&state.direction, &*self.land.borrow()) {
+            (Direction::Receive { slot, .. }, Some(Land::Buffer(Buffer(buf, _)))) => {
+                !fits(&slot.message(), buf)
+            }
+            (Direction::Collective(started, _), _) => started.outcome().is_err(),
+            _ => false,
         }
     }
 
@@ -363,4 +441,12 @@ pub(super) fn call_of(from: Source, tag: Tag, site: Site) -> Receive {
         site,
         ..receive("irecv_into", from, tag, None)
     }
+}
+
+/// Whether a message can be stored in a buffer.
+fn fits(packet: &Packet, buf: &ElementsMut<'_>) -> bool {
+    let is_of_type = is_of_type(packet, buf.info());
+    is_of_type
+        .and_then(|()| has_room(packet, buf.len()))
+        .is_ok()
 }

@@ -6,6 +6,7 @@ use super::Comm;
 use super::request::{Finish, Request};
 use crate::collective::{Call as Shape, Choice};
 use crate::engine::call::Described;
+use crate::engine::combine::kind_of;
 use crate::engine::kept::{Ask, Kept, Plan, With};
 use crate::engine::request_state::{Direction, RequestState};
 use crate::engine::resolved::Steps;
@@ -107,7 +108,7 @@ impl Comm {
         op: O,
     ) -> Result<Begun> {
         self.check_started(ask, &op)?;
-        let kept = self.kept_started::<T>(ask, op.kind(), (input.len(), output.len()))?;
+        let kept = self.kept_started::<T>(ask, kind_of(&op), (input.len(), output.len()))?;
         let state = self.state_of(
             &kept.described,
             (steps_of(&kept.plan), true),
@@ -127,7 +128,7 @@ impl Comm {
     ) -> Result<Begun> {
         let lengths = (input.len(), output.len());
         self.check_started(ask, &op)?;
-        let kept = self.started_v::<T>(ask, blocks, op.kind(), lengths)?;
+        let kept = self.started_v::<T>(ask, blocks, kind_of(&op), lengths)?;
         let state = self.state_of(
             &kept.described,
             (steps_of(&kept.plan), false),

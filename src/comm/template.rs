@@ -4,6 +4,7 @@ use std::panic::Location;
 
 use super::Comm;
 use super::reduce_loop::taken;
+use super::values::cloned;
 use crate::engine::call::{From, InCall};
 use crate::error::{Error, Result};
 use crate::op::OperatorKind;
@@ -94,7 +95,7 @@ impl InCall<'_> {
     ) -> Result<()> {
         for dimension in 0..self.size().ilog2() {
             let peer = self.rank() ^ 1 << dimension;
-            self.hand_on(peer, taken(held.clone()))?;
+            self.hand_on(peer, cloned(held))?;
             let (_, theirs) = self.expect_value(&From::Rank(peer))?;
             let side = if peer < self.rank() {
                 Side::Left

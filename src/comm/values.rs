@@ -21,6 +21,7 @@ use crate::op::OperatorKind;
 use crate::op::elements::Info;
 use crate::topology::{Topology, Triple};
 use crate::transport::communicator::call::{Call, Verb};
+use crate::unwind;
 
 /// # Collectives of owned values
 ///
@@ -47,6 +48,9 @@ impl Comm {
 /// A value is of any type that can be sent to another thread: a string, a map, a box. It is moved, and where several
 /// ranks get it, cloned. Functions fold with the value of the lower ranks on the left. Reports print these calls as
 /// `broadcast_value`, `reduce_value`, ...
+///
+/// Functions and `clone` run inside the call, and may not call a communicator of this rank, as an
+/// [operator](crate::op::Operator#calls-from-inside) may not.
 ///
 /// Messages of one value are [`send_value`](Comm::send_value) and [`recv_value`](Comm::recv_value).
 #[derive(Clone, Copy)]
@@ -329,6 +333,11 @@ impl Comm {
     }
 }
 
+/// A clone for another rank. It is made by user code, which runs inside a call.
+pub(super) fn cloned<V: Clone>(held: &Option<V>) -> V {
+    taken(unwind::operator(|| held.clone()))
+}
+
 pub(super) fn append<V>(mut left: Vec<V>, right: Vec<V>) -> Vec<V> {
     left.extend(right);
     left
@@ -369,7 +378,7 @@ impl InCall<'_> {
         }
         let below: Vec<Triple> = tree.predecessors(self.rank()).collect();
         let mut below = below.iter().rev();
-        below.try_for_each(|triple| self.hand_on(triple.from, taken(held.clone())))
+        below.try_for_each(|triple| self.hand_on(triple.from, cloned(held)))
     }
 
     /// Scatters the values that the root holds down the tree, one for each rank, which then holds it alone: a rank

@@ -7,7 +7,7 @@ use std::panic::Location;
 #[cfg(doc)]
 use super::Comm;
 use super::reduce_loop::taken;
-use super::values::Values;
+use super::values::{Values, cloned};
 use crate::Rank;
 use crate::collective::Collective;
 use crate::engine::call::{From, InCall};
@@ -179,7 +179,7 @@ impl InCall<'_> {
         let mut distance = 1;
         while me >= first && first + distance < ranks {
             if me + distance < ranks {
-                self.hand_on(me + distance, taken(held.clone()))?;
+                self.hand_on(me + distance, cloned(held))?;
             }
             if me >= first + distance {
                 let (_, theirs) = self.expect_value(&From::Rank(me - distance))?;

@@ -22,8 +22,8 @@ impl<R> Request<'_, R> {
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait), for the first request that failed. All other requests are over too, and the messages
-    /// that they would receive are left to later receives.
+    /// As [`wait`](Self::wait), as soon as one request has failed, whatever the others wait for; for the first of those
+    /// that have. All other requests are over too, and the messages that they would receive are left to later receives.
     ///
     /// # Examples
     ///
@@ -54,7 +54,7 @@ impl<R> Request<'_, R> {
             ("wait_all", Location::caller()),
             |requests, several| {
                 requests.iter().try_for_each(Request::check_open)?;
-                several.wait(Until::All)?;
+                several.wait_for_all(requests)?;
                 conclude_all(requests)
             },
         );
@@ -267,9 +267,11 @@ struct Several<'a> {
 }
 
 impl Several<'_> {
-    fn wait(&self, until: Until) -> Result<()> {
+    /// Waits for all of them, or until one has failed.
+    fn wait_for_all<R>(&self, requests: &[Request<'_, R>]) -> Result<()> {
+        let has_failed = || requests.iter().any(has_failed);
         let Several { core, states, .. } = self;
-        core.await_ready(states, until, self.show, self.site)
+        core.await_all(states, &has_failed, self.show, self.site)
     }
 
     /// Waits for one of them, and returns its index among the open ones.
@@ -301,7 +303,7 @@ impl Several<'_> {
             return Ok(vec![conclude_one(requests, place)?]);
         }
         let mut all = requests.iter();
-        if let Some(place) = all.position(|one| is_ready(one) && one.check_result().is_err()) {
+        if let Some(place) = all.position(has_failed) {
             // Only this one is over: the results of the others are still to come.
             return Ok(vec![(place, requests[place].conclude()?)]);
         }
@@ -349,10 +351,10 @@ fn of_open<'c, R, A: Default>(
     }
 }
 
-/// Concludes the open ones among requests, which are ready: all of them, or none.
+/// Concludes the open ones among requests: all of them, or none. They are ready, or one that is has failed.
 fn conclude_all<R>(requests: &mut [Request<'_, R>]) -> Result<Vec<R>> {
-    let mut open = requests.iter().filter(|one| one.is_open());
-    open.try_for_each(Request::check_result)?;
+    let mut ready = requests.iter().filter(|one| is_ready(one));
+    ready.try_for_each(Request::check_result)?;
     let open = requests.iter_mut().filter(|one| one.is_open());
     open.map(Request::conclude).collect()
 }
@@ -393,4 +395,9 @@ fn give_up<R>(mut requests: Vec<&mut Request<'_, R>>) {
 
 fn is_ready<R>(request: &Request<'_, R>) -> bool {
     request.is_open() && request.state().is_ready()
+}
+
+/// Whether it is ready, and no result can be made of what has come.
+fn has_failed<R>(request: &Request<'_, R>) -> bool {
+    is_ready(request) && request.check_result().is_err()
 }

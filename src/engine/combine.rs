@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::op::elements::{Elements, ElementsMut};
 use crate::op::folds::Folds;
-use crate::op::{Element, Operator, fold_left, fold_right};
+use crate::op::{Element, Operator, OperatorKind, fold_left, fold_right};
 use crate::schedule::Combine;
 use crate::unwind;
 
@@ -13,6 +13,18 @@ pub(crate) fn wrong(what: String) -> Error {
     Error::usage(format!(
         "the schedule {what}: `check` it, or run it in a world that checks"
     ))
+}
+
+/// The name of an operator, asked for as its folds are run: no communicator can be called in there.
+#[inline(always)]
+pub(crate) fn kind_of<T: Element>(op: &impl Operator<T>) -> OperatorKind {
+    unwind::operator(|| op.kind())
+}
+
+/// Whether an operator commutes, asked in the same way.
+#[inline(always)]
+pub(crate) fn commutes<T: Element>(op: &impl Operator<T>) -> bool {
+    unwind::operator(|| op.commutes())
 }
 
 /// Combines elements of another rank with those held.

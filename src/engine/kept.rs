@@ -11,6 +11,7 @@ use std::rc::Rc;
 
 use super::Comm;
 use super::call::Described;
+use super::combine::commutes;
 use super::messages::Messages;
 use super::resolved::Steps;
 use super::set_associative::SetAssociative;
@@ -57,7 +58,7 @@ impl Ask {
     #[inline]
     pub(crate) fn folding<T: Element>(self, op: &impl Operator<T>) -> Ask {
         Ask {
-            commutes: op.commutes(),
+            commutes: commutes(op),
             ..self
         }
     }

@@ -156,6 +156,27 @@ impl Core {
         waited.inspect_err(|error| self.fail_started(states, error))
     }
 
+    /// Waits until all of some requests are ready, or until `has_failed`. Each of them is needed: the wait fails once one
+    /// can never be ready.
+    pub(crate) fn await_all(
+        &self,
+        states: &[Rc<RequestState>],
+        has_failed: &dyn Fn() -> bool,
+        call: &dyn Fn() -> String,
+        site: Site,
+    ) -> Result<()> {
+        let is_over = || is_met(states, Until::All) || has_failed();
+        let look = || {
+            self.port.take_in();
+            is_over().then_some(())
+        };
+        if self.port.spin_advancing(is_over) || look().is_some() {
+            return Ok(());
+        }
+        let waited = self.wait_for(states, Until::All, call, site, None, look);
+        waited.inspect_err(|error| self.fail_started(states, error))
+    }
+
     /// Waits until one of some requests is ready, and returns its index.
     pub(crate) fn await_one(
         &self,

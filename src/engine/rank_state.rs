@@ -87,7 +87,7 @@ impl Core {
         let depth = unwind::depth();
         if self.in_operator() {
             return Err(Error::usage(
-                "an operator may not call a communicator of a rank that its thread was before the operator began",
+                "a function that runs inside a call, as an operator does, may not call a communicator of this rank",
             ));
         }
         // The operator in which the rank entered has ended: from now on, calls from inside any operator that begins at

@@ -14,7 +14,7 @@ use crate::Rank;
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The call itself is wrong: a rank out of range, a buffer of the wrong length, a call from
-    /// inside an operator. Nothing was sent; it is as if the call had not been made.
+    /// inside an operator or another function that a call runs. Nothing was sent; it is as if the call had not been made.
     Usage(String),
     /// A rank that the operation needs has returned, failed or panicked.
     #[doc(alias = "MPIX_ERR_PROC_FAILED")]

@@ -48,7 +48,7 @@ fn folds_whole(call: &Call, folds: &dyn Folds) -> bool {
         _ => return false,
     };
     let bytes = call.length() * folds.info().size();
-    call.ranks() == 2 && bytes <= most && folds.is_light()
+    call.ranks() == 2 && bytes <= most && unwind::operator(|| folds.is_light())
 }
 
 /// The longest vector of a broadcast, in bytes, that each of three ranks, and of more, reads whole: longer ones do not stay in

@@ -43,11 +43,16 @@ pub(crate) struct FusedVector<'a> {
 }
 
 impl<'a> FusedVector<'a> {
+    /// A vector with an operator of this kind, which commutes or not.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn new<T: Element>(data: &'a mut [T], op: impl Operator<T> + 'a) -> FusedVector<'a> {
+    pub(crate) fn new<T: Element>(
+        data: &'a mut [T],
+        op: impl Operator<T> + 'a,
+        named: (OperatorKind, bool),
+    ) -> FusedVector<'a> {
         FusedVector {
-            listed: Listed::new(data, op),
+            listed: Listed::new(data, op, named),
             site: Location::caller(),
         }
     }
@@ -90,13 +95,18 @@ impl<'a> List<'a> {
         }
     }
 
-    /// Lists a vector with its operator.
+    /// Lists a vector with its operator, of this kind, which commutes or not.
     #[inline(always)]
     #[track_caller]
-    pub(crate) fn push<T: Element, O: Operator<T> + 'a>(&mut self, data: &'a mut [T], op: O) {
+    pub(crate) fn push<T: Element, O: Operator<T> + 'a>(
+        &mut self,
+        data: &'a mut [T],
+        op: O,
+        named: (OperatorKind, bool),
+    ) {
         // A box of an operator without bytes is no memory.
         self.drops |= has_place::<O>();
-        let part = FusedVector::new(data, op);
+        let part = FusedVector::new(data, op, named);
         let slots: &'static [Slot] = self.slots;
         match (self.few.get_mut(self.count), slots.get(self.count)) {
             (Some(place), Some(slot)) => {

@@ -16,9 +16,11 @@ macro_rules! complex {
                 let f: fn(Complex<$t>, Complex<$t>) -> Complex<$t> = $f;
                 f(left, right)
             }
+            #[inline]
             fn commutes(&self) -> bool {
                 true
             }
+            #[inline]
             fn kind(&self) -> OperatorKind {
                 OperatorKind::$op
             }

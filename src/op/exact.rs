@@ -178,9 +178,11 @@ macro_rules! sum_of {
                 left.merge(&right);
                 left
             }
+            #[inline]
             fn commutes(&self) -> bool {
                 true
             }
+            #[inline]
             fn kind(&self) -> OperatorKind {
                 OperatorKind::Sum
             }

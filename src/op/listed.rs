@@ -4,7 +4,7 @@
 //!
 //! # Why this is sound
 //!
-//! - [`Key::new`] alone makes a key, with the address of the functions of two types. Constants of which the compiler
+//! - [`Key::new`] alone makes a key, with the address of the functions of two types; nothing relies on its other bits. Constants of which the compiler
 //!   makes one have the same contents, so any of them will do.
 //! - [`Listed::new`] alone makes a vector, and its key and its [`RawVector`] are of the same types. The functions are
 //!   called with this one alone.
@@ -119,8 +119,8 @@ const _: () = assert!(2 * (OperatorKind::Own as usize) < TAG);
 
 impl<'a> Key<'a> {
     #[inline(always)]
-    fn new<T: Element, O: Operator<T> + 'a>(op: &O) -> Self {
-        let tag = (op.kind() as usize) << 1 | usize::from(op.commutes());
+    fn new<T: Element, O: Operator<T> + 'a>((kind, commutes): (OperatorKind, bool)) -> Self {
+        let tag = (kind as usize) << 1 | usize::from(commutes);
         let functions: &FoldFunctions<'a> = const { &FoldFunctions::of::<T, O>() };
         Key(ptr::from_ref(functions).map_addr(|address| address | tag))
     }
@@ -189,8 +189,12 @@ pub(super) struct Listed<'a> {
 
 impl<'a> Listed<'a> {
     #[inline(always)]
-    pub(super) fn new<T: Element, O: Operator<T> + 'a>(data: &'a mut [T], op: O) -> Self {
-        let key = Key::new(&op);
+    pub(super) fn new<T: Element, O: Operator<T> + 'a>(
+        data: &'a mut [T],
+        op: O,
+        named: (OperatorKind, bool),
+    ) -> Self {
+        let key = Key::new::<T, O>(named);
         // An operator without bytes needs no memory.
         let own = Box::into_raw(Box::new(OwnFolds::<T, O>::new(op)));
         let vector = RawVector {

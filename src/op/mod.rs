@@ -104,7 +104,8 @@ impl<T: Copy + Send + Sync + 'static> Element for T {}
 /// # Calls from inside
 ///
 /// An operator may not call, directly or indirectly, a communicator of a rank that runs on its thread. Such a call
-/// fails with [`Usage`](crate::ErrorKind::Usage), and the collective continues. It may run other worlds and teams.
+/// fails with [`Usage`](crate::ErrorKind::Usage), and the collective continues. It may run other worlds and teams. The same
+/// holds for [`commutes`](Self::commutes) and [`kind`](Self::kind), which a call may ask any number of times.
 #[doc(alias = "MPI_Op")]
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an operator on `{T}`",
@@ -188,6 +189,7 @@ impl<T: Element> Operator<T> for First {
     fn combine(&self, left: T, _: T) -> T {
         left
     }
+    #[inline]
     fn kind(&self) -> OperatorKind {
         OperatorKind::First
     }

@@ -60,9 +60,11 @@ macro_rules! combine {
                 let f: fn($t, $t) -> $t = $f;
                 f(left, right)
             }
+            #[inline]
             fn commutes(&self) -> bool {
                 true
             }
+            #[inline]
             fn kind(&self) -> OperatorKind {
                 OperatorKind::$op
             }

@@ -18,9 +18,11 @@ macro_rules! by_part {
                 }
                 parts
             }
+            #[inline]
             fn commutes(&self) -> bool {
                 Operator::<T>::commutes(self)
             }
+            #[inline]
             fn kind(&self) -> OperatorKind {
                 OperatorKind::$op
             }
@@ -46,9 +48,11 @@ macro_rules! tuples {
             fn combine(&self, left: ($($t,)*), right: ($($t,)*)) -> ($($t,)*) {
                 ($(self.combine(left.$i, right.$i),)*)
             }
+            #[inline]
             fn commutes(&self) -> bool {
                 $(Operator::<$t>::commutes(self))&&*
             }
+            #[inline]
             fn kind(&self) -> OperatorKind {
                 OperatorKind::$op
             }

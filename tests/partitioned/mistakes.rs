@@ -258,7 +258,10 @@ fn calls_inside_an_operator_are_refused() {
         let received = std::cell::RefCell::new(received);
         let mut v = [1];
         comm.all_reduce(&mut v, |a: i32, b: i32| {
-            assert_usage(received.borrow_mut().arrived(0), "an operator may not call");
+            assert_usage(
+                received.borrow_mut().arrived(0),
+                "may not call a communicator",
+            );
             a + b
         })?;
         assert_eq!(v, [2]);

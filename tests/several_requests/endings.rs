@@ -107,3 +107,32 @@ fn a_request_of_an_earlier_run_is_over_in_the_next() {
     // Rank 0 of a team runs on this thread.
     KEPT.with(|kept| kept.borrow_mut().0.clear());
 }
+
+/// Another of the requests would complete only after that.
+#[test]
+fn all_end_as_soon_as_a_message_does_not_fit() {
+    succeeds(3, |comm| match comm.rank() {
+        0 => {
+            let other = comm.irecv::<u64>(2, 8)?;
+            let failed = Request::wait_all([other, comm.irecv::<u64>(1, 7)?]);
+            let error = failed.unwrap_err();
+            let wrong_type = matches!(error.kind(), ErrorKind::WrongType { .. });
+            assert!(wrong_type, "{error}");
+            comm.send(2, 9, &[0u8])?;
+            assert_eq!(comm.recv::<u64>(2, 8)?.0, [5]);
+            assert_eq!(comm.recv::<u8>(1, 7)?.0, [1]);
+            Ok(())
+        }
+        1 => {
+            let bad = comm.isend(0, 7, vec![1u8])?;
+            comm.send(2, 6, &[0u8])?;
+            bad.wait().map(drop)
+        }
+        _ => {
+            // Without that message ranks 0 and 2 would wait for each other.
+            comm.recv::<u8>(1, 6)?;
+            comm.recv::<u8>(0, 9)?;
+            comm.send(0, 8, &[5u64])
+        }
+    });
+}

@@ -66,6 +66,8 @@ fn a_function_that_panics_or_calls_ends_as_an_operator_does() {
             comm.send(0, 0, &[0u8])?;
             let refused = coming.wait()?.unwrap_err();
             assert!(matches!(refused.kind(), ErrorKind::Usage(_)), "{refused}");
+            let says = "a function that runs inside a call, as an operator does, may not call";
+            assert!(refused.to_string().contains(says), "{refused}");
             assert!(comm.iprobe(0, 1)?.is_none());
             comm.send(0, 1, &[0u8])?; // calls are allowed again
             comm.discard(0, 1).map(drop)

@@ -151,7 +151,7 @@ fn a_wait_inside_an_operator_ends_the_exposure() {
         let mut sum = [1];
         comm.all_reduce(&mut sum, |a: i32, b: i32| {
             if let Some(exposure) = exposure.take() {
-                assert_usage(exposure.wait(), "an operator may not call");
+                assert_usage(exposure.wait(), "may not call a communicator");
             }
             a + b
         })?;

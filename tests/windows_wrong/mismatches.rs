@@ -188,8 +188,8 @@ fn windows_are_refused_inside_operators() {
         let mut v = [1];
         let op = |a, b| {
             let mut win = win.lock().unwrap();
-            assert_usage(win.lock_shared(0), "an operator may not call");
-            assert_usage(win.fence(), "an operator may not call");
+            assert_usage(win.lock_shared(0), "may not call a communicator");
+            assert_usage(win.fence(), "may not call a communicator");
             refused.fetch_add(1, Ordering::Relaxed);
             a + b
         };

@@ -5,6 +5,24 @@ use std::rc::Rc;
 use super::*;
 use crate::op::{Max, Sum};
 
+fn named<T: Element>(op: &impl Operator<T>) -> (OperatorKind, bool) {
+    (op.kind(), op.commutes())
+}
+
+impl<'a> FusedVector<'a> {
+    fn of<T: Element>(data: &'a mut [T], op: impl Operator<T> + 'a) -> Self {
+        let named = named(&op);
+        FusedVector::new(data, op, named)
+    }
+}
+
+impl<'a> List<'a> {
+    fn add<T: Element>(&mut self, data: &'a mut [T], op: impl Operator<T> + 'a) {
+        let named = named(&op);
+        self.push(data, op, named);
+    }
+}
+
 fn signature(parts: &[FusedVector<'_>]) -> &'static Signature {
     Signature::of(parts.iter().map(FusedVector::vector)).unwrap()
 }
@@ -19,9 +37,9 @@ fn three(v: &mut Three) -> [FusedVector<'_>; 3] {
     let second = |_: (u8, u64), right: (u8, u64)| right;
     let (a, b, c) = v;
     [
-        FusedVector::new(a, Max),
-        FusedVector::new(b, second),
-        FusedVector::new(c, Sum),
+        FusedVector::of(a, Max),
+        FusedVector::of(b, second),
+        FusedVector::of(c, Sum),
     ]
 }
 
@@ -63,8 +81,8 @@ fn vectors_are_folded_into_those_of_a_rank_from_either_side() {
 fn blocks_of_different_vectors_are_not_folded_and_hold_nothing() {
     let (mut a, mut b) = ([1u64], [2i64]);
     let never = |_: u64, _: u64| -> u64 { panic!("it was folded") };
-    let mut list = [FusedVector::new(&mut a, never)];
-    let mut theirs = [FusedVector::new(&mut b, |left: i64, _: i64| left)];
+    let mut list = [FusedVector::of(&mut a, never)];
+    let mut theirs = [FusedVector::of(&mut b, |left: i64, _: i64| left)];
     let mut ours = parts(&mut list);
     let (own, other) = (ours.block::<56>(), parts(&mut theirs).block::<56>());
     assert_ne!(own.tail, other.tail);
@@ -82,7 +100,7 @@ fn blocks_of_different_vectors_are_not_folded_and_hold_nothing() {
 #[test]
 fn packed_vectors_of_another_signature_are_not_folded() {
     let (mut a, mut b) = ([1u64], [2i64]);
-    let mut theirs = [FusedVector::new(&mut b, Sum)];
+    let mut theirs = [FusedVector::of(&mut b, Sum)];
     let (signature, other) = (signature(&theirs), parts(&mut theirs).block::<56>());
     let packed = other.packed(signature).unwrap();
     let folds: [fn(&mut FusedVectors<'_, '_>, Packed<'_>); 3] = [
@@ -91,7 +109,7 @@ fn packed_vectors_of_another_signature_are_not_folded() {
         |ours, theirs| ours.fold_left(theirs),
     ];
     for fold in folds {
-        let mut list = [FusedVector::new(&mut a, Sum)];
+        let mut list = [FusedVector::of(&mut a, Sum)];
         let fold = || fold(&mut parts(&mut list), packed);
         assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(fold)).is_err());
     }
@@ -102,8 +120,8 @@ fn packed_vectors_of_another_signature_are_not_folded() {
 fn vectors_have_one_signature() {
     let (mut a, mut b) = ([1u64], [2i64]);
     let (mut ours, theirs) = (
-        [FusedVector::new(&mut a, Sum)],
-        [FusedVector::new(&mut b, Sum)],
+        [FusedVector::of(&mut a, Sum)],
+        [FusedVector::of(&mut b, Sum)],
     );
     assert!(FusedVectors::new(signature(&theirs), &mut ours).is_none());
     assert!(FusedVectors::new(signature(&[]), &mut ours).is_none());
@@ -113,10 +131,10 @@ fn vectors_have_one_signature() {
 #[test]
 fn lists_with_closures_of_several_types_have_variants_of_one_signature() {
     let (mut a, mut b) = ([1u64], [2u64]);
-    let mut sums = [FusedVector::new(&mut a, |left: u64, right: u64| {
+    let mut sums = [FusedVector::of(&mut a, |left: u64, right: u64| {
         left + right
     })];
-    let mut most = [FusedVector::new(&mut b, |left: u64, right: u64| {
+    let mut most = [FusedVector::of(&mut b, |left: u64, right: u64| {
         left.max(right)
     })];
     let (of_sums, of_most) = (signature(&sums), signature(&most));
@@ -140,10 +158,10 @@ fn every_operator_of_a_list_is_dropped_once() {
         for (at, one) in data.iter_mut().enumerate() {
             // One that has something to drop is among others.
             match at % 3 {
-                0 => list.push(one, Sum),
+                0 => list.add(one, Sum),
                 _ => {
                     let held = dropped.clone();
-                    list.push(one, move |a: u8, b: u8| {
+                    list.add(one, move |a: u8, b: u8| {
                         a + b + Rc::strong_count(&held) as u8
                     });
                 }
@@ -161,16 +179,16 @@ fn every_operator_of_a_list_is_dropped_once() {
 fn is_likely(length: usize, second: fn(&mut List<'_>), count: usize) -> bool {
     let (mut a, mut b, mut c) = ([1u64; 2], [2i64], [[0u8]; 9]);
     let likely = signature(&[
-        FusedVector::new(&mut a[..1], Sum),
-        FusedVector::new(&mut b, Max),
+        FusedVector::of(&mut a[..1], Sum),
+        FusedVector::of(&mut b, Max),
     ]);
     let mut list = List::new(Some(likely));
-    list.push(&mut a[..length], Sum);
+    list.add(&mut a[..length], Sum);
     if count > 1 {
         second(&mut list);
     }
     let more = c.iter_mut().take(count.saturating_sub(2));
-    more.for_each(|one| list.push(one, Sum));
+    more.for_each(|one| list.add(one, Sum));
     let found = list.as_likely().map(|parts| parts.signature().id());
     assert_eq!(list.all().len(), count);
     assert!(found.is_none_or(|id| id == likely.id()));
@@ -184,10 +202,10 @@ fn leaked<T>(data: T) -> &'static mut T {
 
 #[test]
 fn a_list_has_its_likely_signature_only_if_all_vectors_have() {
-    let most: fn(&mut List<'_>) = |list| list.push(leaked([2i64]), Max);
+    let most: fn(&mut List<'_>) = |list| list.add(leaked([2i64]), Max);
     assert!(is_likely(1, most, 2));
-    let first: fn(&mut List<'_>) = |list| list.push(leaked([2i64]), |a: i64, _: i64| a);
-    let other: fn(&mut List<'_>) = |list| list.push(leaked([2u64]), Max);
+    let first: fn(&mut List<'_>) = |list| list.add(leaked([2i64]), |a: i64, _: i64| a);
+    let other: fn(&mut List<'_>) = |list| list.add(leaked([2u64]), Max);
     assert!(!is_likely(1, first, 2) && !is_likely(1, other, 2));
     assert!(!is_likely(2, most, 2));
     assert!(
@@ -203,13 +221,13 @@ fn a_list_of_many_vectors_is_compared_as_a_whole() {
     let mut data = [[1u32]; 12];
     let mut parts: Vec<FusedVector<'_>> = data
         .iter_mut()
-        .map(|one| FusedVector::new(one, Sum))
+        .map(|one| FusedVector::of(one, Sum))
         .collect();
     let likely = signature(&parts);
     assert!(FusedVectors::new(likely, &mut parts).is_some());
     drop(parts);
     let mut list = List::new(Some(likely));
-    data.iter_mut().for_each(|one| list.push(one, Sum));
+    data.iter_mut().for_each(|one| list.add(one, Sum));
     assert!(list.as_likely().is_none());
     assert!(FusedVectors::new(likely, list.all()).is_some());
 }

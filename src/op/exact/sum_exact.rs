@@ -80,9 +80,11 @@ macro_rules! sum_exact {
             fn combine(&self, left: $t, right: $t) -> $t {
                 (left + right).canonical()
             }
+            #[inline]
             fn commutes(&self) -> bool {
                 true
             }
+            #[inline]
             fn kind(&self) -> OperatorKind {
                 OperatorKind::SumExact
             }

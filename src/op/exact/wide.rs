@@ -192,9 +192,11 @@ impl<W: Merges> Operator<W> for Merge {
     fn combine(&self, left: W, right: W) -> W {
         left.merged(right)
     }
+    #[inline]
     fn commutes(&self) -> bool {
         true
     }
+    #[inline]
     fn kind(&self) -> OperatorKind {
         OperatorKind::SumExact
     }
