@@ -26,8 +26,8 @@
 //!   ranks run on, and the report says which rank waits for which and at which line. Detection does not reach beyond
 //!   one world: it does not cover a thread that is a rank of two worlds, teams that run each other, or a [`Seat`] that
 //!   is forgotten and never entered. Use [`World::timeout`] for those.
-//! - **More ranks than CPUs work**, up to thousands, with no flag. A wait spins only while all ranks of the process have a CPU of
-//!   their own among those it may use; otherwise it yields, and then sleeps. Under a smaller CPU quota it spins for a
+//! - **More ranks than CPUs work**, up to thousands, with no flag. A wait spins only while all ranks of the process have
+//!   a CPU of their own among those it may use; otherwise it yields, and then sleeps. Under a smaller CPU quota it spins for a
 //!   moment, and then sleeps.
 //! - **Mismatched collectives are found.** No element crosses between them, and the report shows the call and line of
 //!   each rank that has arrived so far, and which rank differs from the strict majority. A mismatch is found at once

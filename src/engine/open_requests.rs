@@ -148,12 +148,7 @@ impl Core {
         call: &dyn Fn() -> String,
         site: Site,
     ) -> Result<()> {
-        let ready = || self.are_ready(states, until).then_some(());
-        if self.port.spin_advancing(|| is_met(states, until)) || ready().is_some() {
-            return Ok(());
-        }
-        let waited = self.wait_for(states, until, call, site, None, ready);
-        waited.inspect_err(|error| self.fail_started(states, error))
+        self.await_until(states, until, &|| is_met(states, until), call, site)
     }
 
     /// Waits until all of some requests are ready, or until `has_failed`. Each of them is needed: the wait fails once one
@@ -166,6 +161,18 @@ impl Core {
         site: Site,
     ) -> Result<()> {
         let is_over = || is_met(states, Until::All) || has_failed();
+        self.await_until(states, Until::All, &is_over, call, site)
+    }
+
+    /// Waits until `is_over`, which needs one or all of some requests.
+    fn await_until(
+        &self,
+        states: &[Rc<RequestState>],
+        until: Until,
+        is_over: &dyn Fn() -> bool,
+        call: &dyn Fn() -> String,
+        site: Site,
+    ) -> Result<()> {
         let look = || {
             self.port.take_in();
             is_over().then_some(())
@@ -173,7 +180,7 @@ impl Core {
         if self.port.spin_advancing(is_over) || look().is_some() {
             return Ok(());
         }
-        let waited = self.wait_for(states, Until::All, call, site, None, look);
+        let waited = self.wait_for(states, until, call, site, None, look);
         waited.inspect_err(|error| self.fail_started(states, error))
     }
 

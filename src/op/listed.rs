@@ -4,8 +4,8 @@
 //!
 //! # Why this is sound
 //!
-//! - [`Key::new`] alone makes a key, with the address of the functions of two types; nothing relies on its other bits. Constants of which the compiler
-//!   makes one have the same contents, so any of them will do.
+//! - [`Key::new`] alone makes a key, with the address of the functions of two types; nothing relies on its other bits.
+//!   Constants of which the compiler makes one have the same contents, so any of them will do.
 //! - [`Listed::new`] alone makes a vector, and its key and its [`RawVector`] are of the same types. The functions are
 //!   called with this one alone.
 //! - An operator without bytes, which need not be dropped, is forgotten when it is listed, and is then wherever a

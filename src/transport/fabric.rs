@@ -45,7 +45,7 @@ pub(crate) struct Fabric {
     pub(in crate::transport) waiting: CachePadded<AtomicU32>,
     /// Whether a rank has ended in this run or a communicator has broken, for ranks that
     /// [yield for long](crate::transport::progress::yielding).
-    pub(in crate::transport) has_ends: CachePadded<AtomicBool>,
+    pub(in crate::transport) has_ends: AtomicBool,
     /// The communicator of all ranks.
     pub(crate) all: Arc<CommShared>,
     /// All communicators that are still held, or that have something to report.

@@ -23,7 +23,7 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::port::Port;
 use crate::transport::progress::live::Live;
 use crate::transport::progress::reason::Reason;
-use crate::transport::progress::yielding::{Stage, Yielding};
+use crate::transport::progress::yielding::{Yielding, YieldingStage};
 
 /// Maximum number of looks in one spin: some tens of microseconds.
 pub(in crate::transport) const SPINS: u32 = 2000;
@@ -216,7 +216,7 @@ impl Port {
         if let Some(spots) = self.fabric.settings.spots.as_ref().filter(|_| PATIENT) {
             spots.part(self.me - self.fabric.near().start);
         }
-        let mut stage = Stage::new(&self.fabric, time);
+        let mut stage = YieldingStage::new(&self.fabric, time);
         while PATIENT && stage.goes_on(|| start.elapsed()) {
             yield_now();
             // First for what ranks of this process do, for which messages need not be taken in.

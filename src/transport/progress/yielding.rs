@@ -56,7 +56,7 @@ impl Fabric {
 }
 
 /// The yielding stage of one wait.
-pub(in crate::transport) struct Stage<'a> {
+pub(in crate::transport) struct YieldingStage<'a> {
     fabric: &'a Fabric,
     /// For how long it lasts, and for how many turns at least.
     time: Duration,
@@ -65,9 +65,9 @@ pub(in crate::transport) struct Stage<'a> {
     is_told: bool,
 }
 
-impl<'a> Stage<'a> {
+impl<'a> YieldingStage<'a> {
     pub(in crate::transport) fn new(fabric: &'a Fabric, time: Duration) -> Self {
-        Stage {
+        YieldingStage {
             fabric,
             time,
             turns: YIELDS,
@@ -108,7 +108,7 @@ mod tests {
     /// each turn takes one.
     fn lasts(fabric: &Fabric, event: impl FnOnce(&Fabric)) -> u64 {
         let _live = Live::new(1);
-        let mut stage = Stage::new(fabric, LONG);
+        let mut stage = YieldingStage::new(fabric, LONG);
         assert!(stage.goes_on(|| Duration::ZERO));
         event(fabric);
         let mut turns = 1..;

@@ -97,7 +97,7 @@ impl Fabric {
         if !quiet {
             self.registry.lock().forget_ends();
         }
-        for flag in [&*self.printed, &*self.has_ends] {
+        for flag in [&*self.printed, &self.has_ends] {
             // Relaxed: as below.
             if flag.load(Ordering::Relaxed) {
                 flag.store(false, Ordering::Relaxed);
