@@ -85,7 +85,7 @@ fn every_schedule_leaves_what_its_plainest_run_leaves() {
         let lengths: &[usize] = if p <= 9 {
             &[0, 1, 2, 7, 37, 1000]
         } else {
-            &[1, 37]
+            &[37]
         };
         lengths.iter().for_each(|&n| agree(p, n, false));
     }
@@ -101,7 +101,9 @@ fn a_world_that_checks_runs_all_that_is_right() {
 #[test]
 fn executed_messages_and_elements_are_those_that_the_checker_counts() {
     for (p, n) in [(1, 5), (2, 3), (5, 100), (8, 37), (13, 1)] {
-        for (number, exhibit) in zoo(p, n).iter().enumerate().step_by(stride()) {
+        // Each rank makes all schedules again for each: of the largest world, every third.
+        let step = if p > 9 { 3 } else { 1 } * stride();
+        for (number, exhibit) in zoo(p, n).iter().enumerate().step_by(step) {
             let proof = check(&exhibit.schedule, &exhibit.goal).unwrap();
             let world = World::new(p).check(false);
             let report = world.run_each(|comm| on_thread(comm, &zoo(p, n)[number], n));

@@ -171,8 +171,8 @@ impl<T: Element + PartialEq + Debug, O: Operator<T> + Copy + Sync> Kind<T, O> {
 
     /// Runs all algorithms that can be used, in all these calls, on the ranks of one team.
     fn all_right(&self, p: usize, lengths: &[usize]) {
-        // Of many ranks, all calls from a tenth of the scale.
-        let mut cases = Sieve::part(p as u64, if p > 9 { 10.0 } else { 20.0 });
+        // Of many ranks, a third of the calls, and all of them at three times the scale.
+        let mut cases = Sieve::part(p as u64, if p > 9 { 0.34 } else { 20.0 });
         let calls: Vec<(Call, Algorithm)> = calls(p, lengths, self.op.commutes())
             .filter(|_| cases.takes())
             .collect();
