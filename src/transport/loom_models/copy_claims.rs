@@ -138,7 +138,7 @@ fn the_next_loan_is_shared_as_if_it_were_the_first() {
 
 #[test]
 fn what_was_helped_in_one_loan_is_not_taken_for_help_in_the_next() {
-    explore(None, || {
+    loom::model(|| {
         let claims = CopyClaims::new();
         claims.open(place(1));
         claims.report(1);

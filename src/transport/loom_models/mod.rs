@@ -69,11 +69,26 @@ use crate::transport::deadlock::wait_for_graph::Needs;
 use crate::transport::port::Port;
 use crate::transport::progress::reason::Reason;
 
-/// Runs `model` in every order, with at most `preemptions` preemptions if given.
+/// Runs `model` in every order, with at most `preemptions` preemptions if given. A model in which no thread does anything
+/// that another one could notice has one order, and proves nothing.
+///
+/// Loom finds the orders by the last access to each place. So a thread that reads a place before it writes there hides from
+/// it that another thread has read the place before, unless it runs first: it belongs to the thread that runs the model,
+/// which goes on until it waits.
+#[track_caller]
 fn explore(preemptions: Option<usize>, model: impl Fn() + Send + Sync + 'static) {
+    // Not loom's: it counts over all orders.
+    let orders = Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = preemptions;
-    builder.check(model);
+    let counted = orders.clone();
+    builder.check(move || {
+        counted.fetch_add(1, Ordering::Relaxed);
+        model();
+    });
+    let orders = orders.load(Ordering::Relaxed);
+    eprintln!("{}: {orders} orders", std::panic::Location::caller());
+    assert!(orders > 1, "the model has one order");
 }
 
 /// A world of modelled threads, each of which runs `life` at its own port. Returns their results.
