@@ -1,10 +1,11 @@
 //! How many threads the memory mappings of a process have room for. Linux counts them (`vm.max_map_count`), and std
 //! aborts the process, in the thread that has just begun, if there is none left for the guard of its signal stack. So a
-//! world that needs too many is refused before its first thread begins.
+//! world that needs too many is refused before its first thread begins. Worlds that begin at the same time are not added
+//! up.
 
 use std::fs;
 
-/// Fewer ranks than this always start: nothing is read for them.
+/// No more ranks than this are never refused: nothing is read for them.
 const FEW: usize = 1000;
 
 /// The mappings of a thread: its stack, the stack for signals, and the guard of each.
@@ -25,8 +26,8 @@ pub(super) fn refusal(ranks: usize) -> Option<String> {
     let most = room(limit, used);
     (ranks > most).then(|| {
         format!(
-            "{ranks} ranks are more threads than this process has memory mappings for: at most {most} with the limit \
-             of {limit} (sysctl vm.max_map_count), of which {used} are used"
+            "{ranks} ranks are more threads than this process has memory mappings for: a world may have {most} with the \
+             limit of {limit} (sysctl vm.max_map_count), of which {used} are used"
         )
     })
 }

@@ -429,7 +429,8 @@ impl World {
     ///
     /// The choice is made once no rank can proceed without it, so it does not depend on the speed of the threads. This
     /// makes runs slower, and a receive with a deadline fails only when no other rank can proceed. The seed does not
-    /// cover anything beyond messages, such as clocks or shared memory. A run that fails prints its seed.
+    /// cover anything beyond messages, such as clocks or shared memory. Where several things go wrong, the error that a rank
+    /// gets may be that of whichever came first. A run that fails prints its seed.
     ///
     /// # Examples
     ///

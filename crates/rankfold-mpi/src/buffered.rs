@@ -53,7 +53,7 @@ fn reserve(rank: &Rank, comm: &Communicator, needed: usize) -> Out<usize> {
         .iter()
         .find_map(|of| Some((*of, buffers.get(of)?.room)));
     let (of, room) = found.ok_or_else(|| {
-        let none = "no buffer was attached by MPI_Buffer_attach, nor one to the communicator";
+        let none = "no buffer was attached by MPI_Buffer_attach, nor one to the communicator or its session";
         failure(MPI_ERR_BUFFER, none)
     })?;
     let used = used(rank, of);

@@ -295,6 +295,10 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         // The call has no communicator.
         failed_at_end(&rank, MPI_COMM_WORLD.addr(), caller, error, tell);
     }
+    // By an error handler.
+    if rank.finalised.get() {
+        return class;
+    }
     crate::window::close_all(&rank);
     rank.finalised.set(true);
     FINALIZED.fetch_add(1, Ordering::Relaxed);

@@ -168,9 +168,9 @@ pub fn run(arguments: &Arguments) -> Result<(), Stop> {
         let line = format!("--ranks: {many} ranks are too many; at most {MOST_RANKS}");
         return Err(Stop::Input(line));
     }
-    let (root, most) = (arguments.root, arguments.ranks.iter().max().unwrap_or(0));
-    if root >= most {
-        let line = format!("--root: {root} is not one of the {most} ranks");
+    let (root, least) = (arguments.root, arguments.ranks.iter().min().unwrap_or(0));
+    if root >= least {
+        let line = format!("--root: {root} is not one of the {least} ranks");
         return Err(Stop::Input(line));
     }
     let lengths = lengths(arguments)?;

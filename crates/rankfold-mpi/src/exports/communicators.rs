@@ -35,8 +35,8 @@ super::calls! {
         caller.write(result, comm::compare(rank, comm1, comm2)?)
     }
     fn MPI_Comm_group(comm: MPI_Comm, group: *mut MPI_Group) on comm |rank, caller| {
-        let made = rank.comm(comm)?.comm.group();
-        caller.write(group, group::keep(rank, made))
+        let comm = rank.comm(comm)?;
+        caller.write(group, group::keep_of(rank, comm.comm.group(), comm.session.get()))
     }
     /// Without a copy, as when a function that copies an attribute fails, the new handle is null.
     fn MPI_Comm_dup(comm: MPI_Comm, newcomm: *mut MPI_Comm) on comm |rank, caller| {
