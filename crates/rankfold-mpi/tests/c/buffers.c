@@ -62,7 +62,7 @@ static void of_a_communicator(void) {
 static void of_a_session(void) {
     MPI_Session session;
     MPI_Group group;
-    MPI_Comm comm, copy;
+    MPI_Comm comm, copy, other;
     MPI_Request request;
     void *at;
     int bytes;
@@ -76,6 +76,11 @@ static void of_a_session(void) {
     MPI_Session_attach_buffer(session, room[2], ROOM);
     pass("that of the session", comm);
     pass("for a duplicate, too", copy);
+    MPI_Comm_group(comm, &group);
+    MPI_Comm_create_from_group(group, "of a group", MPI_INFO_NULL, MPI_ERRORS_RETURN, &other);
+    pass("for one of its group", other);
+    MPI_Group_free(&group);
+    MPI_Comm_free(&other);
     pass("for no other", MPI_COMM_WORLD);
     MPI_Comm_attach_buffer(copy, room[1], 8);
     pass("before its own", copy);
