@@ -12,29 +12,28 @@ use super::explore;
 use crate::transport::trace::event_ring::{FIXED, NOTES, Ring};
 use crate::transport::wakeup::sleeper::{Present, RunNumber};
 
+fn read_whole(ring: &Ring) {
+    for entry in ring.entries() {
+        assert_eq!(entry.fixed, [entry.number; FIXED]);
+        let is_own = |note: &u64| [0, entry.number].contains(note);
+        assert!(entry.notes.iter().all(is_own));
+    }
+}
+
+/// The writer reads places before it writes there, so it runs first: see [`explore`].
 #[test]
 fn no_operation_is_read_half_overwritten() {
     explore(Some(3), || {
         let ring = Arc::new(Ring::new());
-        let writer = {
+        let reader = {
             let ring = ring.clone();
-            thread::spawn(move || {
-                for number in 1..=2 {
-                    ring.write(number, [number; FIXED], [0; NOTES]);
-                    ring.note(number, [number; NOTES]);
-                }
-            })
+            thread::spawn(move || read_whole(&ring))
         };
-        for entry in ring.entries() {
-            assert_eq!(entry.fixed, [entry.number; FIXED]);
-            assert!(
-                entry
-                    .notes
-                    .iter()
-                    .all(|note| [0, entry.number].contains(note))
-            );
+        for number in 1..=2 {
+            ring.write(number, [number; FIXED], [0; NOTES]);
+            ring.note(number, [number; NOTES]);
         }
-        writer.join().unwrap();
+        reader.join().unwrap();
         let left = ring.entries();
         assert!(matches!(&left[..], [entry] if entry.number == 2 && entry.notes == [2; NOTES]));
     });
