@@ -5,7 +5,7 @@
 
 use std::fs;
 
-/// No more ranks than this are never refused: nothing is read for them.
+/// Worlds of at most so many ranks are not refused: nothing is read for them.
 const FEW: usize = 1000;
 
 /// The mappings of a thread: its stack, the stack for signals, and the guard of each.

@@ -38,8 +38,8 @@ impl Death<'_> {
     }
 }
 
-/// Fails every rank at each of its operations, or at a fixed selection of them (`part`, of which the scale is a share; at
-/// least one of each rank), in worlds of `sizes` ranks. Every rank of the program returns a number that depends only on
+/// Fails every rank at each of its operations, or at a fixed selection of them (`part`, times the scale and the
+/// [share](share_of) of its world; at least one of each rank), in worlds of `sizes` ranks. Every rank of the program returns a number that depends only on
 /// its rank.
 pub fn sweep(
     name: &str,
@@ -114,7 +114,7 @@ fn sweep_world(
 }
 
 /// The share of the faults of each rank that is tried in worlds of this size: the number of ranks, of runs for each, and
-/// the time of a run all grow with it. Ten times the scale tries all.
+/// the time of a run all grow with it.
 fn share_of(ranks: usize) -> f64 {
     match ranks {
         0..=3 => 1.0,

@@ -130,25 +130,30 @@ fn a_call_is_found_only_on_communicators_on_which_it_was_made() {
     });
 }
 
-/// It is overwritten by calls on another communicator meanwhile.
+/// The last call on communicator 2 is overwritten by one on another communicator, and then made again, while another
+/// thread reads.
+fn overwrite_beside(read: impl FnOnce(&CallLog) + 'static) -> Arc<CallLog> {
+    let log = Arc::new(CallLog::new());
+    let entry = log.enter(&Call::of_length(10));
+    log.write(entry, 2, 7);
+    (1..DEPTH as u32).for_each(|number| log.write(entry, 4, number));
+    beside(&log, read, |log| {
+        log.write(entry, 4, 9);
+        log.write(entry, 2, 8);
+    });
+    log
+}
+
+fn are_last(mut numbers: Vec<u32>) {
+    numbers.sort_unstable();
+    let may_be = [vec![7], vec![8], vec![7, 8]];
+    assert!(may_be.contains(&numbers), "{numbers:?}");
+}
+
 #[test]
 fn the_number_of_the_last_call_on_a_communicator_is_found_wherever_it_is() {
     explore(Some(3), || {
-        let log = Arc::new(CallLog::new());
-        let entry = log.enter(&Call::of_length(10));
-        log.write(entry, 2, 7);
-        (1..DEPTH as u32).for_each(|number| log.write(entry, 4, number));
-        let read = move |log: &CallLog| {
-            let numbers = log.numbers_of(2);
-            assert!(
-                [vec![7], vec![8], vec![7, 8]].contains(&numbers),
-                "{numbers:?}"
-            );
-        };
-        beside(&log, read, |log| {
-            log.write(entry, 4, 9);
-            log.write(entry, 2, 8);
-        });
+        let log = overwrite_beside(|log| are_last(log.numbers_of(2)));
         assert_eq!(log.numbers_of(2), [8]);
         assert!(log.numbers_of(6).is_empty() && log.knows_all_of(6));
     });
@@ -159,23 +164,10 @@ fn the_number_of_the_last_call_on_a_communicator_is_found_wherever_it_is() {
 #[test]
 fn all_last_numbers_have_that_of_a_call_that_is_overwritten_meanwhile() {
     explore(Some(3), || {
-        let log = Arc::new(CallLog::new());
-        let entry = log.enter(&Call::of_length(10));
-        log.write(entry, 2, 7);
-        (1..DEPTH as u32).for_each(|number| log.write(entry, 4, number));
-        let read = move |log: &CallLog| {
+        let log = overwrite_beside(|log| {
             let told = log.last_numbers();
-            let mut numbers = told.of(2);
-            numbers.sort_unstable();
-            assert!(
-                [vec![7], vec![8], vec![7, 8]].contains(&numbers),
-                "{numbers:?}"
-            );
+            are_last(told.of(2));
             assert!(told.of(4).iter().all(|number| [1, 2, 9].contains(number)));
-        };
-        beside(&log, read, |log| {
-            log.write(entry, 4, 9);
-            log.write(entry, 2, 8);
         });
         assert_eq!(log.last_numbers().of(2), [8]);
     });
