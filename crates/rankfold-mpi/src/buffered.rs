@@ -2,7 +2,10 @@
 //!
 //! Messages are copies of their own. A buffer has an address, which is given back, and a length, which they share.
 
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::ffi::c_void;
+use std::rc::Rc;
 
 use rankfold::Comm;
 
@@ -10,6 +13,7 @@ use crate::abi::*;
 use crate::comm::Communicator;
 use crate::detached::{self, Sending};
 use crate::error::{Out, failure, require};
+use crate::flush::{self, Flush};
 use crate::memory::Byte;
 use crate::rank::Rank;
 use crate::request::RequestPart;
@@ -17,10 +21,49 @@ use crate::request::RequestPart;
 /// Whose buffer that of `MPI_Buffer_attach` is; the others are those of the handles of communicators and sessions.
 pub(crate) const OF_RANK: usize = 0;
 
+/// The attached buffers of a rank.
+#[derive(Default)]
+pub(crate) struct Buffers {
+    /// By whose they are.
+    pub attached: RefCell<BTreeMap<usize, Attached>>,
+    /// The messages in them for which no flush waits.
+    pub messages: RefCell<Vec<Sending>>,
+    /// Those that may be in progress.
+    pub flushes: RefCell<Vec<Flush>>,
+}
+
 /// An attached buffer.
 pub(crate) struct Attached {
     at: *mut c_void,
     room: usize,
+    /// The bytes of the messages that have not left it.
+    used: Rc<Cell<usize>>,
+}
+
+impl Attached {
+    fn left(&self) -> usize {
+        self.room.saturating_sub(self.used.get())
+    }
+}
+
+/// The bytes that a message takes in a buffer, until it has left: then its send drops this.
+struct Place {
+    used: Rc<Cell<usize>>,
+    bytes: usize,
+}
+
+impl Place {
+    fn new(buffer: &Attached, bytes: usize) -> Place {
+        let used = buffer.used.clone();
+        used.set(used.get() + bytes);
+        Place { used, bytes }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.used.set(self.used.get() - self.bytes);
+    }
 }
 
 /// Sends a message from the buffer that serves its communicator, where it has its place until it has left.
@@ -31,33 +74,39 @@ pub(crate) fn send(
     (comm, of): (&Comm, &Communicator),
 ) -> Out {
     let bytes = message.len() + MPI_BSEND_OVERHEAD as usize;
-    let within = reserve(rank, of, bytes)?;
-    let request = comm.isend(peer, tag, message)?.map(|_| RequestPart::Sent);
+    let (within, place) = reserve(rank, of, bytes)?;
+    let left = move |_| {
+        drop(place);
+        RequestPart::Sent
+    };
+    let request = comm.isend(peer, tag, message)?.map(left);
     let on = of.handle.get();
-    rank.buffered.borrow_mut().push(Sending {
+    rank.buffers.messages.borrow_mut().push(Sending {
         request,
         on,
         within,
-        bytes,
     });
     sweep(rank);
     Ok(())
 }
 
-/// Whose buffer serves a communicator: its own, that of the session that it is from, or that of the rank. It must hold a
-/// message beside those that have not left it.
-fn reserve(rank: &Rank, comm: &Communicator, needed: usize) -> Out<usize> {
+/// A place for a message beside those that have not left the buffer, and whose that is which serves a communicator: its own,
+/// that of the session that it is from, or that of the rank.
+fn reserve(rank: &Rank, comm: &Communicator, needed: usize) -> Out<(usize, Place)> {
     let whose = [comm.handle.get(), comm.session.get(), OF_RANK];
-    let buffers = rank.buffers.borrow();
-    let found = whose
-        .iter()
-        .find_map(|of| Some((*of, buffers.get(of)?.room)));
-    let (of, room) = found.ok_or_else(|| {
+    let buffers = rank.buffers.attached.borrow();
+    let found = whose.iter().find_map(|of| Some((*of, buffers.get(of)?)));
+    let (of, buffer) = found.ok_or_else(|| {
         let none = "no buffer was attached by MPI_Buffer_attach, nor one to the communicator or its session";
         failure(MPI_ERR_BUFFER, none)
     })?;
-    let used = used(rank, of);
-    require(needed <= room.saturating_sub(used), MPI_ERR_BUFFER, || {
+    sweep(rank);
+    if needed > buffer.left() {
+        flush::sweep(rank);
+        detached::sweep_detached(rank);
+    }
+    let (room, used) = (buffer.room, buffer.used.get());
+    require(needed <= buffer.left(), MPI_ERR_BUFFER, || {
         let others = match used {
             0 => String::new(),
             _ => format!(", of which {used} hold messages that have not been received"),
@@ -66,26 +115,18 @@ fn reserve(rank: &Rank, comm: &Communicator, needed: usize) -> Out<usize> {
             "the attached buffer has {room} bytes{others}, and the message needs {needed}, with MPI_BSEND_OVERHEAD"
         )
     })?;
-    Ok(of)
+    Ok((of, Place::new(buffer, needed)))
 }
 
 /// Forgets the messages that have left their buffers.
 fn sweep(rank: &Rank) {
-    let mut buffered = rank.buffered.take();
+    let mut buffered = rank.buffers.messages.take();
     buffered.retain_mut(Sending::is_open);
-    rank.buffered.borrow_mut().extend(buffered);
-}
-
-/// How much of a buffer is taken by messages that have not left it.
-fn used(rank: &Rank, of: usize) -> usize {
-    sweep(rank);
-    let buffered = rank.buffered.borrow();
-    let within = buffered.iter().filter(|it| it.within == of);
-    within.map(|it| it.bytes).sum()
+    rank.buffers.messages.borrow_mut().extend(buffered);
 }
 
 pub(crate) fn attach(rank: &Rank, of: usize, at: *mut c_void, size: usize) -> Out {
-    let mut buffers = rank.buffers.borrow_mut();
+    let mut buffers = rank.buffers.attached.borrow_mut();
     require(!buffers.contains_key(&of), MPI_ERR_BUFFER, || {
         "a buffer is attached already".into()
     })?;
@@ -93,26 +134,29 @@ pub(crate) fn attach(rank: &Rank, of: usize, at: *mut c_void, size: usize) -> Ou
         MPI_BUFFER_AUTOMATIC => usize::MAX,
         _ => size,
     };
-    buffers.insert(of, Attached { at, room });
+    let used = Rc::default();
+    buffers.insert(of, Attached { at, room, used });
     Ok(())
 }
 
 /// Takes the messages that have not left an attached buffer, which must be there.
 pub(crate) fn unsent(rank: &Rank, of: usize) -> Out<Vec<Sending>> {
-    let there = rank.buffers.borrow().contains_key(&of);
+    let there = rank.buffers.attached.borrow().contains_key(&of);
     require(there, MPI_ERR_BUFFER, || "no buffer is attached".into())?;
     Ok(taken(rank, of))
 }
 
 fn taken(rank: &Rank, of: usize) -> Vec<Sending> {
-    let mut buffered = rank.buffered.borrow_mut();
+    let mut buffered = rank.buffers.messages.borrow_mut();
     buffered.extract_if(.., |it| it.within == of).collect()
 }
 
 /// Waits until all messages have left a buffer.
 pub(crate) fn flush(rank: &Rank, of: usize) -> Out {
-    let (open, waited) = detached::wait_for(rank, unsent(rank, of)?);
-    rank.buffered.borrow_mut().extend(open);
+    let mut sends = unsent(rank, of)?;
+    sends.extend(flush::take_open(rank, of));
+    let (open, waited) = detached::wait_for(rank, sends);
+    rank.buffers.messages.borrow_mut().extend(open);
     waited
 }
 
@@ -129,11 +173,14 @@ pub(crate) struct Detached {
 /// `mpi` detaches the buffer under a lock of the process which other ranks take before they receive: the messages go on
 /// without their buffer.
 pub(crate) fn detach(rank: &Rank, of: usize) -> Out<Detached> {
-    let sends = unsent(rank, of)?;
-    let gone = rank.buffers.borrow_mut().remove(&of);
-    let Attached { at, room } = gone.expect("it was there when its messages were taken");
+    let mut sends = unsent(rank, of)?;
+    let gone = rank.buffers.attached.borrow_mut().remove(&of);
+    let Attached { at, room, .. } = gone.expect("it was there when its messages were taken");
     let (open, waited) = match rank.shared.owns_datatypes {
-        true => detached::wait_for(rank, sends),
+        true => {
+            sends.extend(flush::take_open(rank, of));
+            detached::wait_for(rank, sends)
+        }
         false => (sends, Ok(())),
     };
     detached::detach(rank, open);
@@ -144,7 +191,7 @@ pub(crate) fn detach(rank: &Rank, of: usize) -> Out<Detached> {
 
 /// Forgets the buffer of a communicator that is freed, or of a session that ends; its messages go on.
 pub(crate) fn forget(rank: &Rank, of: usize) {
-    if rank.buffers.borrow_mut().remove(&of).is_some() {
+    if rank.buffers.attached.borrow_mut().remove(&of).is_some() {
         detached::detach(rank, taken(rank, of));
     }
 }

@@ -13,9 +13,8 @@ pub(crate) struct Sending {
     pub request: Request<'static, RequestPart>,
     /// The handle of its communicator.
     pub on: usize,
-    /// Whose buffer it is in, and how many bytes it takes there; none of a send that was not buffered.
+    /// Whose buffer it is in, if it was buffered.
     pub within: usize,
-    pub bytes: usize,
 }
 
 impl Sending {
@@ -51,7 +50,6 @@ pub(crate) fn detach_parts(rank: &Rank, pending: Pending) {
         request,
         on,
         within: OF_RANK,
-        bytes: 0,
     };
     detach(rank, parts.map(sending).collect());
 }
@@ -82,7 +80,7 @@ pub(crate) fn settle(rank: &Rank, caller: &Caller, pending: Pending) -> (Pending
 
 /// Waits until all that goes on without a request on a communicator is over.
 pub(crate) fn wait_on(rank: &Rank, caller: &Caller, on: usize) -> Out {
-    for place in [&rank.detached, &rank.buffered] {
+    for place in [&rank.detached, &rank.buffers.messages] {
         let here = place
             .borrow_mut()
             .extract_if(.., |it| it.on == on)

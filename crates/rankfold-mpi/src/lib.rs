@@ -29,6 +29,7 @@ mod explore;
 pub mod exports;
 mod extended;
 mod failed;
+mod flush;
 mod graph;
 mod group;
 mod handle;

@@ -12,7 +12,7 @@ use rankfold::{Comm, Group};
 use crate::abi::*;
 use crate::asking::Asking;
 use crate::attribute::TypeAttributes;
-use crate::buffered::Attached;
+use crate::buffered::Buffers;
 use crate::comm::{Communicator, Gone};
 use crate::detached::Sending;
 use crate::error::{Out, bad, failure};
@@ -104,11 +104,8 @@ pub(crate) struct Rank {
     /// The error handler of `MPI_FILE_NULL`.
     pub files_on_error: Cell<usize>,
     pub infos: RefCell<Table<crate::exports::Pairs>>,
-    /// The attached buffers, by whose they are.
-    pub buffers: RefCell<BTreeMap<usize, Attached>>,
+    pub buffers: Buffers,
     pub errors: Errors,
-    /// Messages in these buffers.
-    pub buffered: RefCell<Vec<Sending>>,
     /// Sends that go on without a request, since it was freed, or without their buffer.
     pub detached: RefCell<Vec<Sending>>,
     /// Receives and collectives that were freed before they were over.
@@ -168,9 +165,8 @@ impl Rank {
             handlers: RefCell::new(Table::new(Kind::Errhandler)),
             files_on_error: Cell::new(MPI_ERRORS_RETURN.addr()),
             infos: RefCell::new(Table::new(Kind::Info)),
-            buffers: RefCell::default(),
+            buffers: Buffers::default(),
             errors: Errors::default(),
-            buffered: RefCell::default(),
             detached: RefCell::default(),
             freed: RefCell::default(),
             scratch: Cell::default(),
@@ -296,7 +292,7 @@ impl Rank {
     pub(crate) fn in_use(&self) -> BTreeSet<usize> {
         let (requests, messages) = (self.requests.borrow(), self.messages.borrow());
         let (freed, requests) = (self.freed.borrow(), requests.iter().map(Entry::on));
-        let (buffered, freed) = (self.buffered.borrow(), freed.iter().map(|it| it.on));
+        let (buffered, freed) = (self.buffers.messages.borrow(), freed.iter().map(|it| it.on));
         let (sends, messages) = (buffered.iter().map(|it| it.on), messages.iter());
         let found = messages.map(|it| it.on).chain(sends);
         requests.chain(freed).chain(found).collect()

@@ -160,7 +160,7 @@ pub(crate) enum Entry {
 }
 
 impl Entry {
-    fn take(&mut self) -> Option<Pending> {
+    pub(crate) fn take(&mut self) -> Option<Pending> {
         match self {
             Entry::Once(pending)
             | Entry::Persistent {
@@ -169,7 +169,7 @@ impl Entry {
         }
     }
 
-    fn put_back(&mut self, back: Pending) {
+    pub(crate) fn put_back(&mut self, back: Pending) {
         match self {
             Entry::Once(pending)
             | Entry::Persistent {
@@ -230,8 +230,8 @@ pub(crate) fn keep_persistent(rank: &Rank, on: MPI_Comm, start: Start) -> MPI_Re
     )
 }
 
-fn with<R>(rank: &Rank, request: MPI_Request, f: impl FnOnce(&mut Entry) -> R) -> Out<R> {
-    let number = request.addr();
+pub(crate) fn with<R>(rank: &Rank, at: MPI_Request, f: impl FnOnce(&mut Entry) -> R) -> Out<R> {
+    let number = at.addr();
     let mut requests = rank.requests.borrow_mut();
     let entry = requests.get_mut(number);
     entry

@@ -4,12 +4,11 @@ use std::ffi::{c_int, c_void};
 
 use super::sizes::counted;
 use crate::abi::*;
-use crate::buffered::{self, Detached, OF_RANK, flush};
+use crate::buffered::{self, Detached, OF_RANK};
 use crate::error::Out;
+use crate::flush;
 use crate::memory::Caller;
 use crate::rank::Rank;
-use crate::request::{Pending, RequestPart, keep};
-use crate::stat::Stat;
 
 /// Whose the buffer of a communicator is.
 pub(super) fn of_comm(rank: &Rank, comm: MPI_Comm) -> Out<usize> {
@@ -41,11 +40,7 @@ pub(super) fn detach(
 
 /// Starts a flush, whose request is complete once the messages have left that are in the buffer now.
 fn start_flush(rank: &Rank, caller: &Caller, of: usize, request: *mut MPI_Request) -> Out {
-    let open = buffered::unsent(rank, of)?.into_iter();
-    let open = open.map(|it| it.request).collect();
-    let finish = |_: &Rank, _: &Caller, _: Vec<RequestPart>| Ok(Stat::EMPTY);
-    let pending = Pending::new(open, Box::new(finish));
-    caller.write(request, keep(rank, Pending { on: of, ..pending }))
+    caller.write(request, flush::start(rank, of)?)
 }
 
 super::calls! {
@@ -58,7 +53,7 @@ super::calls! {
     }
     /// Returns once all buffered messages have left, for which it waits.
     fn MPI_Buffer_flush() |rank, _| {
-        flush(rank, OF_RANK)
+        buffered::flush(rank, OF_RANK)
     }
     fn MPI_Buffer_iflush(request: *mut MPI_Request) |rank, caller| {
         start_flush(rank, caller, OF_RANK, request)
@@ -70,7 +65,7 @@ super::calls! {
         detach(rank, caller, of_comm(rank, comm)?, buffer_addr, |room| caller.write(size, room as c_int))
     }
     fn MPI_Comm_flush_buffer(comm: MPI_Comm) on comm |rank, _| {
-        flush(rank, of_comm(rank, comm)?)
+        buffered::flush(rank, of_comm(rank, comm)?)
     }
     fn MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) on comm |rank, caller| {
         start_flush(rank, caller, of_comm(rank, comm)?, request)
@@ -82,7 +77,7 @@ super::calls! {
         detach(rank, caller, of_session(rank, session)?, buffer_addr, |room| caller.write(size, room as c_int))
     }
     fn MPI_Session_flush_buffer(session: MPI_Session) on session |rank, _| {
-        flush(rank, of_session(rank, session)?)
+        buffered::flush(rank, of_session(rank, session)?)
     }
     fn MPI_Session_iflush_buffer(session: MPI_Session, request: *mut MPI_Request) on session |rank, caller| {
         start_flush(rank, caller, of_session(rank, session)?, request)

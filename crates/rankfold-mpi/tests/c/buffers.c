@@ -96,11 +96,72 @@ static void of_a_session(void) {
     say("after its end: %s", class_of(MPI_Session_flush_buffer(session)));
 }
 
+/* Has the last rank receive messages, and waits until it has if they are to be answered. */
+static void receive(int messages, int answered, MPI_Comm comm) {
+    int peer, told[2] = {messages, answered};
+    MPI_Comm_size(comm, &peer);
+    MPI_Send(told, 2, MPI_INT, peer - 1, 9, comm);
+    if (answered) MPI_Recv(told, 1, MPI_INT, peer - 1, 8, comm, MPI_STATUS_IGNORE);
+}
+
+static void receive_what_is_told(MPI_Comm comm) {
+    for (int told[2] = {1, 0}, in; told[0];) {
+        MPI_Recv(told, 2, MPI_INT, 0, 9, comm, MPI_STATUS_IGNORE);
+        for (int i = 0; i < told[0]; i++) MPI_Recv(&in, 1, MPI_INT, 0, 7, comm, MPI_STATUS_IGNORE);
+        if (told[1]) MPI_Send(&in, 1, MPI_INT, 0, 8, comm);
+    }
+}
+
+/* Sends from a buffer with room for one message while it is flushed: there is room once that has left. */
+static void send_while_flushed(MPI_Comm comm, int peer, int freed) {
+    MPI_Request request;
+    int out = 1, over, second;
+    say("the first message: %s", class_of(MPI_Bsend(&out, 1, MPI_INT, peer, 7, comm)));
+    MPI_Comm_iflush_buffer(comm, &request);
+    second = MPI_Bsend(&out, 1, MPI_INT, peer, 7, comm);
+    if (freed) MPI_Request_free(&request);
+    else {
+        MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+        say("room and flush agree: %d", over == (second == MPI_SUCCESS));
+    }
+    receive(second == MPI_SUCCESS ? 2 : 1, 1, comm);
+    say("a message after it: %s", class_of(MPI_Bsend(&out, 1, MPI_INT, peer, 7, comm)));
+    receive(1, 1, comm);
+    if (!freed) MPI_Wait(&request, MPI_STATUS_IGNORE);
+}
+
+/* Messages that a flush waits for have their places in the buffer, which is not detached before they have left. */
+static void of_a_flush(void) {
+    MPI_Comm comm;
+    MPI_Request request;
+    void *at;
+    int me, of, out = 1, bytes, over;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    MPI_Comm_rank(comm, &me);
+    MPI_Comm_size(comm, &of);
+    if (me == 0) {
+        MPI_Comm_attach_buffer(comm, room[1], MPI_BSEND_OVERHEAD + sizeof(int));
+        send_while_flushed(comm, of - 1, 0);
+        send_while_flushed(comm, of - 1, 1);
+        say("another: %s", class_of(MPI_Bsend(&out, 1, MPI_INT, of - 1, 7, comm)));
+        MPI_Comm_iflush_buffer(comm, &request);
+        receive(1, 0, comm);
+        MPI_Comm_detach_buffer(comm, &at, &bytes);
+        MPI_Test(&request, &over, MPI_STATUS_IGNORE);
+        say("detached: %s, over: %d", which(at), over);
+        receive(0, 0, comm);
+    } else if (me == of - 1)
+        receive_what_is_told(comm);
+    MPI_Comm_free(&comm);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     of_a_communicator();
     of_a_session();
+    of_a_flush();
     MPI_Finalize();
     return 0;
 }
