@@ -5,10 +5,13 @@ mod again;
 #[path = "team_runs/callers.rs"]
 mod callers;
 mod common;
+#[path = "team_runs/ended_early.rs"]
+mod ended_early;
 #[path = "team_runs/endings.rs"]
 mod endings;
 #[path = "team_runs/pinned_callers.rs"]
 mod pinned_callers;
+mod support;
 
 use std::cell::RefCell;
 use std::mem;
