@@ -16,6 +16,29 @@ fn the_lost_messages_to_the_rank_in_need_come_first() {
     assert_eq!(to, [1, 0, 2]);
 }
 
+/// Ranks 2 and 0 both fail because another rank has returned, rank 0 because of one that is not the first.
+#[test]
+fn the_rank_in_need_is_one_that_needed_the_culprit() {
+    let error = World::new(4).run(|comm| match comm.rank() {
+        3 => Ok(()),
+        2 => comm.recv::<u8>(3, 0).map(drop),
+        1 => {
+            // When rank 2 has failed.
+            comm.recv::<u8>(2, 0).unwrap_err();
+            Ok(())
+        }
+        _ => comm.recv::<u8>(1, 0).map(drop),
+    });
+    let Err(WorldError::ReturnedEarly {
+        rank: 3, needed_by, ..
+    }) = &error
+    else {
+        panic!("{error:?}");
+    };
+    let needed_by = needed_by.as_ref().map(|(rank, _)| *rank);
+    assert_eq!(needed_by, Some(2), "{error:?}");
+}
+
 #[test]
 fn a_strict_world_reports_unfinished_requests_before_lost_messages() {
     let error = World::new(2).strict().run(|comm| -> Result<()> {
