@@ -116,10 +116,31 @@ impl Findings {
                 elsewhere: Elsewhere::default(),
             },
         };
+        findings.follow_mismatch(outcomes, fabric);
         findings.name_the_odd(fabric);
         findings.find_mismatch(outcomes, fabric, &comms, stray);
         findings.hear_of_mismatch(fabric);
         findings
+    }
+
+    /// A mismatch that made a rank fail counts before another rank's error, which may be what that rank made of it; not
+    /// before a panic. One that no failed rank follows was handled.
+    fn follow_mismatch(&mut self, outcomes: &dyn Ends, fabric: &Fabric) {
+        let panicked = |rank| outcomes.end(rank) == End::Panicked;
+        let known = matches!(self.grounds.followed, Some(Cause::Mismatch(_)));
+        if known || !self.deadlocks.is_empty() || self.culprit.is_some_and(panicked) {
+            return;
+        }
+        let registry = fabric.open_registry();
+        let mut failed = outcomes.ends().zip(0..);
+        let followed = failed.find_map(|(end, rank)| match &registry.end(rank)?.follows {
+            Some(cause @ Cause::Mismatch(_)) if end != End::Returned => Some(cause.clone()),
+            _ => None,
+        });
+        if let Some(cause) = followed.filter(|_| self.mismatch.is_some()) {
+            self.culprit = cause.culprit();
+            self.grounds.followed = Some(cause);
+        }
     }
 
     /// The rank that noticed a mismatch may not have known the calls of ranks in other processes, which are known now.

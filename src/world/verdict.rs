@@ -106,14 +106,11 @@ impl Findings {
             Some(Cause::Deadlock(deadlock)) => return self.deadlock(deadlock),
             _ => {}
         }
-        let broke = |rank| outcomes.end(rank) == End::Panicked;
         let deadlock = self.deadlocks.first().cloned();
         match (self.culprit, deadlock, self.mismatch.take()) {
             (_, _, Some(mismatch)) if self.grounds.unnoticed => Verdict::Mismatch(mismatch),
             (None, Some(deadlock), _) => self.deadlock(deadlock),
-            (_, None, Some(mismatch)) if !self.culprit.is_some_and(broke) => {
-                Verdict::Mismatch(mismatch)
-            }
+            (None, None, Some(mismatch)) => Verdict::Mismatch(mismatch),
             (Some(rank), ..) => self.blame(rank),
             (None, ..) => {
                 let failed = outcomes.ends().position(|end| end != End::Returned);
