@@ -1,10 +1,13 @@
 //! Parts, buffers and elements that do not fit.
 
+use std::cell::RefCell;
+
 use rankfold::partitioned::{RecvParts, SendParts};
-use rankfold::{Comm, ErrorKind, Report, Result};
+use rankfold::{Buffering, Comm, ErrorKind, Report, Result, World};
 
 use super::run;
 use crate::common::assert_usage;
+use crate::support::guarded;
 
 #[test]
 fn parts_and_states_that_do_not_exist_are_refused_with_the_reason() {
@@ -266,6 +269,44 @@ fn calls_inside_an_operator_are_refused() {
         })?;
         assert_eq!(v, [2]);
         Ok(())
+    });
+    report.into_result().unwrap();
+}
+
+/// Parts for which there was no room are still there after a test that was refused.
+#[test]
+fn a_test_that_is_refused_retracts_no_part() {
+    let sends = |comm: &Comm| {
+        let mut sent = SendParts::new(comm, 1, 0, 2, vec![7; 2])?;
+        sent.start()?;
+        sent.ready(1)?;
+        sent.ready(0)?;
+        let sent = RefCell::new(sent);
+        let asks = comm.irecv::<u8>(1, 5)?;
+        let asks = asks.map(|_| assert_usage(sent.borrow_mut().test(), "may not call"));
+        asks.wait()?;
+        let mut sent = sent.into_inner();
+        assert!(!sent.test()?);
+        comm.send(1, 6, &[0_u8])?;
+        while !sent.test()? {}
+        Ok(())
+    };
+    let receives = |comm: &Comm| {
+        comm.send(0, 5, &[0_u8])?;
+        comm.recv::<u8>(0, 6)?;
+        let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        received.start()?;
+        received.wait()?;
+        assert_eq!(received.elements()?, [7, 7]);
+        Ok(())
+    };
+    let report = guarded(&|| "a test is refused".into(), || {
+        World::new(2)
+            .buffering(Buffering::Zero)
+            .run_each(|comm| match comm.rank() {
+                0 => sends(comm),
+                _ => receives(comm),
+            })
     });
     report.into_result().unwrap();
 }
