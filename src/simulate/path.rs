@@ -212,7 +212,8 @@ fn critical_step<S: Schedule + ?Sized>(
     (number, rank, waited): (usize, Rank, bool),
     start: f64,
 ) -> Option<CriticalStep> {
-    let never = f64::NEG_INFINITY;
+    // Not infinite: the sum with an infinite time is a time.
+    let never = f64::MIN;
     let (own, sender) = if waited {
         (never, start)
     } else {
