@@ -5,10 +5,13 @@ mod again;
 #[path = "team_runs/callers.rs"]
 mod callers;
 mod common;
+#[path = "team_runs/ended_early.rs"]
+mod ended_early;
 #[path = "team_runs/endings.rs"]
 mod endings;
 #[path = "team_runs/pinned_callers.rs"]
 mod pinned_callers;
+mod support;
 
 use std::cell::RefCell;
 use std::mem;
@@ -155,10 +158,13 @@ const UNCLEAN: [Program; 14] = [
         let length = 1 + usize::from(comm.rank() == 0);
         // The root may have finished before any rank sees it.
         let broken = other.broadcast(0, &mut vec![0u8; length]).is_err();
-        match comm.rank() {
-            0 => Err(Error::user("handled")),
-            _ => Ok(u64::from(broken)),
+        if comm.rank() > 0 {
+            return Ok(u64::from(broken));
         }
+        // Not an error that follows from this one.
+        comm.send(0, 0, &[1u8])?;
+        comm.recv::<u8>(0, 0)?;
+        Err(Error::user("handled"))
     },
 ];
 

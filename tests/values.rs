@@ -5,6 +5,7 @@ mod again;
 mod support;
 
 use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rankfold::{Buffering, Comm, ErrorKind, Outcome, Rank, Result, World, WorldError};
@@ -242,6 +243,32 @@ fn values_of_different_kinds_or_types_do_not_mix() {
             assert_eq!(found.odd, [1], "{}: {error}", case());
         }
     }
+}
+
+/// Its destructor panics, without a word, if it is `true`.
+#[derive(Clone)]
+struct Panics(bool);
+
+impl Drop for Panics {
+    fn drop(&mut self) {
+        if self.0 && !std::thread::panicking() {
+            resume_unwind(Box::new("of the destructor"));
+        }
+    }
+}
+
+/// A panic inside a call would end the rank.
+#[test]
+fn the_value_that_no_rank_gets_in_an_exclusive_scan_is_destroyed_after_the_call() {
+    each(|comm| {
+        let is_last = comm.rank() + 1 == comm.size();
+        let scan = || {
+            let scan = comm.values().exclusive_scan(Panics(is_last), |left, _| left);
+            scan.map(drop)
+        };
+        assert_eq!(catch_unwind(AssertUnwindSafe(scan)).is_err(), is_last);
+        comm.barrier()
+    });
 }
 
 #[test]

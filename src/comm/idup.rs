@@ -39,7 +39,7 @@ impl Comm {
     #[track_caller]
     pub fn idup(&self) -> Result<Comm> {
         let site = Location::caller();
-        self.op(site, &|| "idup".into(), || {
+        let duplicate = self.op(site, &|| "idup".into(), || {
             if let Some(far) = (0..self.size()).find(|rank| self.is_elsewhere(*rank)) {
                 return Err(Error::usage(format!(
                     "rank {far} is in another process, where no duplicate can be found: use dup"
@@ -53,8 +53,10 @@ impl Comm {
             let shared = self.shared.duplicates.take(me, size, make);
             let mut duplicate = Comm::of(self.core.clone(), shared, me);
             duplicate.alike = self.alike;
-            self.attributes.copy_to(&duplicate.attributes);
             Ok(duplicate)
-        })
+        })?;
+        // Afterwards, since it calls functions of the program.
+        self.attributes.copy_to(&duplicate.attributes);
+        Ok(duplicate)
     }
 }

@@ -128,9 +128,9 @@ impl Values<'_> {
             op: OperatorKind::Closure,
             ..call
         };
-        let mut held = Some(value);
+        let (mut own, mut held) = (Some(value), None);
         let body = |inside: &InCall<'_>| {
-            inside.move_up(&mut held)?;
+            inside.move_up(&mut own, &mut held)?;
             inside.fold_before(1, &mut held, &mut fold)
         };
         self.comm.collective(call, || Ok(()), body).map(|()| held)
@@ -154,12 +154,12 @@ impl InCall<'_> {
         Ok(())
     }
 
-    /// Moves the value of each rank to the next one; rank 0 then holds none.
-    fn move_up<V: Send + 'static>(&self, held: &mut Option<V>) -> Result<()> {
+    /// Moves the value of each rank to the next one, where it is held; rank 0 then holds none. That of the last rank
+    /// stays where it is.
+    fn move_up<V: Send + 'static>(&self, own: &mut Option<V>, held: &mut Option<V>) -> Result<()> {
         let next = self.rank() + 1;
-        let mine = held.take();
         if next < self.size() {
-            self.hand_on(next, taken(mine))?;
+            self.hand_on(next, taken(own.take()))?;
         }
         if self.rank() > 0 {
             *held = Some(self.expect_value(&From::Rank(self.rank() - 1))?.1);

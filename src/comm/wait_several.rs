@@ -173,17 +173,20 @@ impl<R> Request<'_, R> {
             return Ok(Some(Vec::new()));
         }
         let call = ("test_all", Location::caller());
-        let result = together(requests, open, call, |requests, several| {
-            if !several.are_ready()? {
-                return Ok(None);
+        // They are over after its failure only, not if the call was refused.
+        together(requests, open, call, |requests, several| {
+            let result = several.are_ready().and_then(|ready| match ready {
+                true => {
+                    let conclude = || conclude_all(requests).map(Some);
+                    several.core.port.without_moments(conclude)
+                }
+                false => Ok(None),
+            });
+            if result.is_err() {
+                give_up(requests.iter_mut().collect());
             }
-            let conclude = || conclude_all(requests).map(Some);
-            several.core.port.without_moments(conclude)
-        });
-        if result.is_err() {
-            give_up(requests.iter_mut().collect());
-        }
-        result
+            result
+        })
     }
 
     /// Returns the index and the result of one request that is complete by now, the first in the slice; `None` if none

@@ -304,8 +304,9 @@ impl Comm {
         core.workspace.clear();
         core.spares.clear();
         core.follows.take();
-        // An attribute may own anything, and stays on this thread.
-        let alone = self.is_alone() && self.attributes.is_empty();
+        // An attribute may own anything, and stays on this thread. A rank that its program has ended has given away its
+        // inbox.
+        let alone = self.is_alone() && self.attributes.is_empty() && !core.port.has_left();
         if !alone {
             core.port.leave();
         }

@@ -214,9 +214,7 @@ impl Core {
         if !self.has_ended() {
             self.limit.set(0);
             let follows = self.follows.take().filter(|_| consequence);
-            self.port
-                .fabric
-                .record_end(self.port.me, why, site, follows);
+            self.port.record_end(why, site, follows);
         }
     }
 

@@ -143,11 +143,14 @@ pub struct Point {
 
 impl Point {
     /// A sum, or a movement, of `length` elements with root 0. Where the vector is divided into blocks, `length` is
-    /// rounded up so that all blocks are equally long.
+    /// rounded up so that all blocks are equally long, or down where it would overflow.
     pub fn new(subject: Subject, ranks: usize, length: usize, kind: Type) -> Point {
         let whole = match subject {
             Subject::Collective(Collective::Barrier) => 0,
-            _ if subject.has_blocks() && ranks > 0 => length.next_multiple_of(ranks),
+            _ if subject.has_blocks() && ranks > 0 => {
+                let longer = length.checked_next_multiple_of(ranks);
+                longer.unwrap_or(length - length % ranks)
+            }
             _ => length,
         };
         Point {
@@ -165,15 +168,15 @@ impl Point {
         }
     }
 
-    /// Returns the bytes of the whole vector, from which bandwidths are computed.
+    /// Returns the bytes of the whole vector, from which bandwidths are computed; `usize::MAX` if there are more.
     pub fn bytes(&self) -> usize {
-        self.length * self.kind.bytes()
+        self.length.saturating_mul(self.kind.bytes())
     }
 
-    /// Returns the elements of a block where the vector has blocks, else of the vector.
+    /// Returns the elements of a block where the vector has blocks, else of the vector. Without ranks there are no blocks.
     pub fn block(&self) -> usize {
         match self.subject.has_blocks() {
-            true => self.length / self.ranks,
+            true => self.length.checked_div(self.ranks).unwrap_or(0),
             false => self.length,
         }
     }
@@ -208,6 +211,9 @@ impl Point {
 
     /// Returns why it cannot be measured, if it cannot.
     pub fn refused(&self) -> Option<String> {
+        if self.ranks == 0 {
+            return Some("there are no ranks".into());
+        }
         match (self.shape(), self.algorithm) {
             (Some(call), Some(algorithm)) => {
                 let refusal = algorithm.refused(&call).map(|refusal| refusal.to_string());
@@ -292,6 +298,23 @@ mod tests {
             Point::new(Collective::Barrier.into(), 3, 4, Type::F32).bytes(),
             0
         );
+    }
+
+    #[test]
+    fn points_without_ranks_and_of_any_length_are_described_and_refused() {
+        for subject in Subject::all() {
+            for (ranks, length) in [(0, 5), (0, 0), (3, usize::MAX), (7, usize::MAX - 1)] {
+                let point = Point::new(subject, ranks, length, Type::F64);
+                let described = (point.block(), point.bytes(), point.memory(), point.shape());
+                assert!(described.0 <= length, "{subject}");
+                if ranks == 0 {
+                    assert_eq!(point.refused().as_deref(), Some("there are no ranks"));
+                    continue;
+                }
+                let whole = point.length.is_multiple_of(ranks);
+                assert!(whole || !subject.has_blocks(), "{subject}: {}", point.length);
+            }
+        }
     }
 
     #[test]

@@ -113,12 +113,12 @@ impl<T: Number> Vectors<T> {
     /// Writes the inputs of the call. An output that is not an input is filled with wrong values.
     pub fn fill(&mut self, point: &Point, rank: Rank, turn: usize) {
         let own = |i: usize| place(rank, turn, i);
-        let other = |i: usize| place(rank, turn + 1, i);
-        if self.input.is_empty() && begins_with_output(point, rank) {
-            write(&mut self.output, point.op, own);
-        } else {
-            write(&mut self.input, point.op, own);
-            write(&mut self.output, point.op, other);
+        write(&mut self.input, point.op, own);
+        match Expected::<T>::of(point, rank, turn) {
+            Some(expected) if !begins_with_output(point, rank) => {
+                expected.write_wrong(point.op, &mut self.output);
+            }
+            _ => write(&mut self.output, point.op, own),
         }
     }
 
@@ -138,9 +138,12 @@ impl<T: Number> Vectors<T> {
 
 /// Returns whether the output holds the rank's contribution; otherwise it only receives.
 fn begins_with_output(point: &Point, rank: Rank) -> bool {
+    use Collective::*;
     match point.subject {
-        Subject::Collective(Collective::Broadcast) => rank == point.root,
-        _ => true,
+        Subject::Collective(Broadcast) => rank == point.root,
+        Subject::Collective(AllReduce) => !point.into,
+        Subject::Collective(Reduce | Scan | ExclusiveScan) => true,
+        _ => false,
     }
 }
 
@@ -220,8 +223,25 @@ impl<T: Number> Expected<T> {
         }
     }
 
+    /// The period of a piece.
+    fn period(&self, number: usize) -> &[T] {
+        &self.periods[number.min(self.periods.len() - 1)]
+    }
+
+    /// Fills an output so that each element is another one than expected.
+    fn write_wrong(&self, op: Op, output: &mut [T]) {
+        let [one, other] = [0, 1].map(|p| T::value(op, p));
+        let wrong = |right: &T| if *right == one { other } else { one };
+        for (number, piece) in output.chunks_mut(self.piece.max(1)).enumerate() {
+            let period: Vec<T> = self.period(number).iter().map(wrong).collect();
+            for part in piece.chunks_mut(PERIOD) {
+                part.copy_from_slice(&period[..part.len()]);
+            }
+        }
+    }
+
     fn compare(&self, number: usize, piece: &[T], rank: Rank) -> Result<(), Wrong> {
-        let period = &self.periods[number.min(self.periods.len() - 1)];
+        let period = self.period(number);
         for (nth, part) in piece.chunks(PERIOD).enumerate() {
             if part == &period[..part.len()] {
                 continue;
@@ -294,6 +314,58 @@ mod tests {
             let wrong = |rank: Rank| filled(&point, rank).check(&point, rank, 5).is_err();
             assert!((0..3).any(wrong), "{subject}");
         }
+    }
+
+    /// Points of all collectives, with each root, of a type of few values.
+    fn each_point(mut with: impl FnMut(&Point)) {
+        let shapes = [1, 2, 3, 5].map(|ranks| [1, 74, 600].map(|length| (ranks, length)));
+        for (ranks, length) in shapes.into_iter().flatten() {
+            let roots = (0..ranks).flat_map(|root| [(root, false), (root, true)]);
+            for (subject, (root, into)) in Subject::all().flat_map(|one| roots.clone().map(move |it| (one, it))) {
+                for op in [Op::Sum, Op::Product, Op::Max, Op::And, Op::Xor] {
+                    let point = Point::new(subject, ranks, length, Type::U8);
+                    with(&Point {
+                        op,
+                        root,
+                        into,
+                        ..point
+                    });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_element_of_an_output_that_is_no_input_is_wrong_until_the_call() {
+        each_point(|point| {
+            for rank in (0..point.ranks).filter(|rank| !begins_with_output(point, *rank)) {
+                let mut vectors = Vectors::<u8>::new(point, rank);
+                vectors.fill(point, rank, 0);
+                let Some(expected) = Expected::<u8>::of(point, rank, 0) else {
+                    continue;
+                };
+                for (i, found) in vectors.output.iter().enumerate() {
+                    let (number, within) = (i / expected.piece, i % expected.piece);
+                    let right = expected.period(number)[within % PERIOD];
+                    assert_ne!(*found, right, "element {i} of rank {rank}: {point:?}");
+                }
+                let checked = vectors.check(point, rank, 0);
+                assert_eq!(checked.is_err(), !vectors.output.is_empty(), "{point:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_vector_that_is_input_and_output_holds_the_input() {
+        each_point(|point| {
+            for rank in (0..point.ranks).filter(|rank| begins_with_output(point, *rank)) {
+                let mut vectors = Vectors::<u8>::new(point, rank);
+                vectors.fill(point, rank, 2);
+                let input = |i: usize| u8::value(point.op, place(rank, 2, i));
+                assert!(vectors.output.iter().copied().eq((0..point.length).map(input)));
+                assert!(vectors.input.is_empty());
+            }
+        });
     }
 
     #[test]

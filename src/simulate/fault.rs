@@ -24,7 +24,7 @@ pub enum SimulateError {
     NoRanks => "no ranks";
     /// The schedule has more than [`MOST_RANKS`] ranks.
     TooManyRanks { ranks: usize } => "{ranks} ranks, of which {MOST_RANKS} can be timed";
-    /// A parameter of the machine is negative or not finite.
+    /// A parameter of the machine, or what follows from several, is negative or not finite.
     NoTime { what: &'static str, value: f64 }
         => "a {what} of {value}: it must be finite and not negative";
     /// A two-level machine whose nodes have no ranks.

@@ -162,10 +162,28 @@ impl MachineModel {
         elements.saturating_mul(self.element_bytes as u128)
     }
 
-    /// Checks that all parameters are finite and not negative.
+    /// Checks that all parameters, and the costs of a message that follow from them, are finite and not negative.
     fn check(&self) -> Result<(), SimulateError> {
-        let link = |link: Link| [link.latency, link.overhead, link.gap, link.per_byte];
-        let names = ["latency", "overhead", "gap", "time per byte"];
+        let link = |link: Link| {
+            let Toll {
+                travel, element, ..
+            } = Toll::new(&link, self.element_bytes);
+            let Link {
+                latency,
+                overhead,
+                gap,
+                per_byte,
+            } = link;
+            [latency, overhead, gap, per_byte, travel, element]
+        };
+        let names = [
+            "latency",
+            "overhead",
+            "gap",
+            "time per byte",
+            "transit time",
+            "time per element",
+        ];
         let all = [link(self.inside), link(self.between)];
         let links = all.iter().flat_map(|link| names.iter().zip(link));
         for (&what, &value) in links.chain([(&"fold cost", &self.fold)]) {

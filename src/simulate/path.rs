@@ -14,11 +14,11 @@ use crate::schedule::Schedule;
 /// The activity that fills a stretch of the critical path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Cause {
-    /// The rank's outgoing port is occupied by its message to the peer.
+    /// The rank's outgoing port is occupied by its message to the peer; a fold of its own elements follows.
     Sends,
-    /// The rank's incoming port is occupied by the peer's message; the fold follows.
+    /// The rank's incoming port is occupied by the peer's message; the folds follow.
     Receives,
-    /// The peer's message is in transit, and the rank waits for it; the fold follows.
+    /// The peer's message is in transit, and the rank waits for it; the folds follow.
     Waits,
     /// The rank folds elements of its own; it is its own peer.
     Folds,
@@ -212,7 +212,8 @@ fn critical_step<S: Schedule + ?Sized>(
     (number, rank, waited): (usize, Rank, bool),
     start: f64,
 ) -> Option<CriticalStep> {
-    let never = f64::NEG_INFINITY;
+    // Not infinite: the sum with an infinite time is a time.
+    let never = f64::MIN;
     let (own, sender) = if waited {
         (never, start)
     } else {
@@ -220,9 +221,8 @@ fn critical_step<S: Schedule + ?Sized>(
     };
     let step = schedule.step(rank, number);
     let visit = Visit::new(tolls, rank, &step, own, sender);
-    let sends = !waited && visit.end == own + visit.sending;
     let (cause, peer) = match (step.send, step.recv) {
-        (Some(send), _) if sends => (Cause::Sends, send.peer),
+        (Some(send), _) if !waited && visit.sent_last => (Cause::Sends, send.peer),
         (_, Some(recv)) if waited => (Cause::Waits, recv.peer),
         (_, Some(recv)) => (Cause::Receives, recv.peer),
         (Some(send), None) => (Cause::Sends, send.peer),

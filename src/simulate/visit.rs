@@ -11,6 +11,8 @@ pub(super) struct Visit {
     pub(super) end: f64,
     /// Whether `end` follows from the time at which the sender reached the step, not from the rank's own.
     pub(super) waited: bool,
+    /// Whether its send ended no earlier than its receive, with the fold of that.
+    pub(super) sent_last: bool,
     /// The time for which its send occupies its port.
     pub(super) sending: f64,
     /// The time for which its receive occupies its port.
@@ -29,10 +31,11 @@ impl Visit {
         sender_start: f64,
     ) -> Visit {
         let (mut sending, mut receiving, mut folding) = (0.0, 0.0, 0.0);
-        let (mut end, mut waited) = (start, false);
+        let (mut end, mut waited, mut sent_last) = (start, false, false);
         if let Some(send) = step.send {
             sending = tolls.link(rank, send.peer).port(send.region.elements());
             end = start + sending;
+            sent_last = true;
         }
         if let Some(recv) = step.recv {
             let (link, elements) = (tolls.link(rank, recv.peer), recv.region.elements());
@@ -43,6 +46,7 @@ impl Visit {
             let own = start + receiving;
             let arrival = sender_start + link.travel(elements);
             let folded = later(own, arrival) + folding;
+            sent_last &= folded <= end;
             waited = folded > end && arrival > own;
             end = later(end, folded);
         }
@@ -54,6 +58,7 @@ impl Visit {
         Visit {
             end,
             waited,
+            sent_last,
             sending,
             receiving,
             folding,

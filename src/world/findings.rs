@@ -1,5 +1,6 @@
 //! The findings of a run: culprits, lost messages and the ranks' records. Read once, when the ranks have ended.
 
+use std::iter;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -57,6 +58,8 @@ pub(super) struct Grounds {
     pub unnoticed: bool,
     /// The cause of the first failure, if all failures only follow from others.
     pub followed: Option<Cause>,
+    /// A rank that failed because it needed the culprit.
+    pub needed_by: Option<Rank>,
     pub recent: Recent,
     pub elsewhere: Elsewhere,
 }
@@ -108,14 +111,36 @@ impl Findings {
                 strict: setup.strict,
                 unnoticed: false,
                 followed,
+                needed_by: culprit.and_then(|culprit| needed_by(culprit, outcomes, fabric)),
                 recent,
                 elsewhere: Elsewhere::default(),
             },
         };
+        findings.follow_mismatch(outcomes, fabric);
         findings.name_the_odd(fabric);
         findings.find_mismatch(outcomes, fabric, &comms, stray);
         findings.hear_of_mismatch(fabric);
         findings
+    }
+
+    /// A mismatch that made a rank fail counts before another rank's error, which may be what that rank made of it; not
+    /// before a panic. One that no failed rank follows was handled.
+    fn follow_mismatch(&mut self, outcomes: &dyn Ends, fabric: &Fabric) {
+        let panicked = |rank| outcomes.end(rank) == End::Panicked;
+        let known = matches!(self.grounds.followed, Some(Cause::Mismatch(_)));
+        if known || !self.deadlocks.is_empty() || self.culprit.is_some_and(panicked) {
+            return;
+        }
+        let registry = fabric.open_registry();
+        let mut failed = outcomes.ends().zip(0..);
+        let followed = failed.find_map(|(end, rank)| match &registry.end(rank)?.follows {
+            Some(cause @ Cause::Mismatch(_)) if end != End::Returned => Some(cause.clone()),
+            _ => None,
+        });
+        if let Some(cause) = followed.filter(|_| self.mismatch.is_some()) {
+            self.culprit = cause.culprit();
+            self.grounds.followed = Some(cause);
+        }
     }
 
     /// The rank that noticed a mismatch may not have known the calls of ranks in other processes, which are known now.
@@ -220,6 +245,20 @@ fn first(outcomes: &dyn Ends, fabric: &Fabric) -> (Option<Rank>, Option<Cause>) 
     // All of them only follow from other failures: blame the cause of the first.
     let cause = first(true).and_then(|(_, end)| end.follows.clone());
     (cause.as_ref().and_then(Cause::culprit), cause)
+}
+
+/// The rank that failed because it needed the culprit, as directly as any; one of this process, if there is one.
+fn needed_by(culprit: Rank, outcomes: &dyn Ends, fabric: &Fabric) -> Option<Rank> {
+    let registry = fabric.open_registry();
+    let cause = |rank: &Rank| registry.end(*rank)?.follows.as_ref()?.culprit();
+    let distance = |rank: Rank| {
+        let mut causes = iter::successors(cause(&rank), cause).take(outcomes.ranks());
+        causes.position(|cause| cause == culprit)
+    };
+    let ends = outcomes.ends().enumerate();
+    let failed = ends.filter(|(rank, end)| *rank != culprit && *end == End::Failed);
+    let needing = failed.filter_map(|(rank, _)| Some((fabric.is_far(rank), distance(rank)?, rank)));
+    needing.min().map(|(.., rank)| rank)
 }
 
 fn deadlocks(fabric: &Fabric) -> Vec<Arc<Deadlock>> {

@@ -106,18 +106,15 @@ impl Findings {
             Some(Cause::Deadlock(deadlock)) => return self.deadlock(deadlock),
             _ => {}
         }
-        let broke = |rank| outcomes.end(rank) == End::Panicked;
         let deadlock = self.deadlocks.first().cloned();
         match (self.culprit, deadlock, self.mismatch.take()) {
             (_, _, Some(mismatch)) if self.grounds.unnoticed => Verdict::Mismatch(mismatch),
             (None, Some(deadlock), _) => self.deadlock(deadlock),
-            (_, None, Some(mismatch)) if !self.culprit.is_some_and(broke) => {
-                Verdict::Mismatch(mismatch)
-            }
-            (Some(rank), ..) => self.blame(rank, outcomes),
+            (None, None, Some(mismatch)) => Verdict::Mismatch(mismatch),
+            (Some(rank), ..) => self.blame(rank),
             (None, ..) => {
                 let failed = outcomes.ends().position(|end| end != End::Returned);
-                self.blame(failed.unwrap_or(0), outcomes)
+                self.blame(failed.unwrap_or(0))
             }
         }
     }
@@ -133,11 +130,8 @@ impl Findings {
         }))
     }
 
-    fn blame(mut self, rank: Rank, outcomes: &dyn Ends) -> Verdict {
-        let mut ends = outcomes.ends().enumerate();
-        let needed_by = ends
-            .find(|(other, end)| *other != rank && *end == End::Failed)
-            .map(|(other, _)| other);
+    fn blame(mut self, rank: Rank) -> Verdict {
+        let needed_by = self.grounds.needed_by;
         // The messages first that the rank in need may have been meant to receive.
         sort::by_numbers(&mut self.lost, |lost| {
             [(Some(lost.to) != needed_by) as usize]
@@ -205,6 +199,7 @@ mod tests {
                 strict: false,
                 unnoticed: false,
                 followed: None,
+                needed_by: None,
                 recent: Recent::of(&Fabric::new(ranks, Settings::default())),
                 elsewhere: Elsewhere::default(),
             },

@@ -1,6 +1,9 @@
 //! Duplicates that are made without waiting for other ranks: which calls give the same one, whatever the ranks do between
 //! them, and what is told where they do not match.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use rankfold::attribute::Key;
 use rankfold::testing::explore;
 use rankfold::{Comm, Outcome, Source, World};
 
@@ -147,6 +150,28 @@ fn survivors_shrink_a_duplicate_that_the_dead_rank_had_or_never_made() {
             let outcome = &report.outcomes[rank];
             assert!(matches!(outcome, Outcome::Returned(())), "{outcome:?}");
         }
+    }
+}
+
+/// It is no part of the operation, and its panic is the program's own.
+#[test]
+fn a_rule_of_an_attribute_that_panics_leaves_the_rank_where_it_was() {
+    let make: [fn(&Comm) -> rankfold::Result<Comm>; 2] = [Comm::dup, Comm::idup];
+    for make in make {
+        let report = World::new(2).run_each(|comm| {
+            let me = comm.rank();
+            let key = Key::copied_by(move |_: &i32| match me {
+                1 => resume_unwind(Box::new("no copy")),
+                _ => Some(1),
+            });
+            key.set(comm, 0);
+            let made = catch_unwind(AssertUnwindSafe(|| make(comm).map(drop)));
+            assert_eq!(made.is_err(), me == 1);
+            key.delete(comm);
+            comm.barrier()?;
+            all_goes_well_in(&make(comm)?, &world_ranks(comm))
+        });
+        report.into_result().unwrap();
     }
 }
 

@@ -1,10 +1,14 @@
 //! Parts, buffers and elements that do not fit.
 
+use std::cell::RefCell;
+use std::mem;
+
 use rankfold::partitioned::{RecvParts, SendParts};
-use rankfold::{Comm, ErrorKind, Report, Result};
+use rankfold::{Buffering, Comm, ErrorKind, Report, Result, World};
 
 use super::run;
 use crate::common::assert_usage;
+use crate::support::guarded;
 
 #[test]
 fn parts_and_states_that_do_not_exist_are_refused_with_the_reason() {
@@ -270,24 +274,64 @@ fn calls_inside_an_operator_are_refused() {
     report.into_result().unwrap();
 }
 
+/// Parts for which there was no room are still there after a test that was refused.
+#[test]
+fn a_test_that_is_refused_retracts_no_part() {
+    let sends = |comm: &Comm| {
+        let mut sent = SendParts::new(comm, 1, 0, 2, vec![7; 2])?;
+        sent.start()?;
+        sent.ready(1)?;
+        sent.ready(0)?;
+        let sent = RefCell::new(sent);
+        let asks = comm.irecv::<u8>(1, 5)?;
+        let asks = asks.map(|_| assert_usage(sent.borrow_mut().test(), "may not call"));
+        asks.wait()?;
+        let mut sent = sent.into_inner();
+        assert!(!sent.test()?);
+        comm.send(1, 6, &[0_u8])?;
+        while !sent.test()? {}
+        Ok(())
+    };
+    let receives = |comm: &Comm| {
+        comm.send(0, 5, &[0_u8])?;
+        comm.recv::<u8>(0, 6)?;
+        let mut received = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        received.start()?;
+        received.wait()?;
+        assert_eq!(received.elements()?, [7, 7]);
+        Ok(())
+    };
+    let report = guarded(&|| "a test is refused".into(), || {
+        World::new(2)
+            .buffering(Buffering::Zero)
+            .run_each(|comm| match comm.rank() {
+                0 => sends(comm),
+                _ => receives(comm),
+            })
+    });
+    report.into_result().unwrap();
+}
+
 #[test]
 fn a_message_that_one_receive_has_begun_does_not_go_on_in_another() {
     let report = run("two receives of one tag", 2, |comm| {
         if comm.rank() == 0 {
-            return [[1, 2], [3, 4]]
+            [[1, 2], [3, 4]]
                 .into_iter()
-                .try_for_each(|pair| send_pair(comm, pair));
+                .try_for_each(|pair| send_pair(comm, pair))?;
+            return comm.send(1, 1, &[0_u8]);
         }
         let mut first = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
         let mut second = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
         first.start()?;
         second.start()?;
         while !first.arrived(0)? {}
-        assert!(!second.arrived(0)? && !second.test()?);
-        assert_usage(
-            second.wait(),
-            "another receive with this sender and tag has accepted parts",
-        );
+        // Until the other part is there.
+        comm.recv::<u8>(0, 1)?;
+        let says = "another receive with this sender and tag has accepted parts";
+        assert_usage(second.arrived(0), says);
+        assert_usage(second.test(), says);
+        assert_usage(second.wait(), says);
         first.wait()?;
         second.wait()?;
         assert_eq!(
@@ -297,6 +341,33 @@ fn a_message_that_one_receive_has_begun_does_not_go_on_in_another() {
         Ok(())
     });
     report.into_result().unwrap();
+}
+
+/// A receive that was forgotten cannot be told from one that goes on: who polls for its rest is told so at once.
+#[test]
+fn the_rest_of_a_message_whose_receive_was_forgotten_is_refused_and_not_polled_for_in_vain() {
+    let report = run("a receive is forgotten", 2, |comm| {
+        if comm.rank() == 0 {
+            return send_pair(comm, [1, 2]);
+        }
+        let mut first = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        first.start()?;
+        while !first.arrived(0)? {}
+        mem::forget(first);
+        let mut second = RecvParts::new(comm, 0, 0, 2, vec![0; 2])?;
+        second.start()?;
+        let refused = loop {
+            match second.test() {
+                Ok(done) => assert!(!done),
+                Err(error) => break Err(error),
+            }
+        };
+        let says = "another receive with this sender and tag has accepted parts";
+        assert_usage::<()>(refused, says);
+        assert_usage(second.arrived(1), says);
+        Ok(())
+    });
+    assert!(report.outcomes[1].value().is_some(), "{report:?}");
 }
 
 fn send_pair(comm: &Comm, pair: [i32; 2]) -> Result<()> {

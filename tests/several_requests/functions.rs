@@ -1,9 +1,10 @@
 //! Requests whose results pass through functions, and operators that look at requests.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use rankfold::{ErrorKind, Request, World, WorldError};
+use rankfold::{ErrorKind, Fault, Request, World, WorldError};
 
 use super::succeeds;
 use crate::support::{guarded, scale};
@@ -118,5 +119,51 @@ fn a_look_at_a_request_inside_an_operator_does_not_wait() {
             assert!(v.iter().all(|sum| *sum == 3));
             coming.cancel().map(drop)
         });
+    }
+}
+
+/// As if the call had not been made.
+#[test]
+fn a_test_that_is_refused_ends_no_request() {
+    succeeds(1, |comm| {
+        let both = [comm.irecv::<u8>(0, 0)?, comm.irecv::<u8>(0, 1)?];
+        let both = RefCell::new(both);
+        let asks = comm.irecv::<u8>(0, 2)?.map(|_| {
+            let all = Request::test_all(&mut *both.borrow_mut()).unwrap_err();
+            let any = Request::test_any(&mut *both.borrow_mut()).unwrap_err();
+            [all, any].map(|error| matches!(error.kind(), ErrorKind::Usage(_)))
+        });
+        comm.send(0, 2, &[0u8])?;
+        assert_eq!(asks.wait()?, [true, true]);
+        let mut both = both.into_inner();
+        assert!(Request::test_all(&mut both)?.is_none());
+        comm.send(0, 0, &[5u8])?;
+        comm.send(0, 1, &[6u8])?;
+        let all = Request::test_all(&mut both)?.expect("both are there");
+        assert_eq!((all[0].0[0], all[1].0[0]), (5, 6));
+        Ok(())
+    });
+    // Operations 3 to 6 of the rank are these four.
+    for nth in 3..=6 {
+        let world = World::new(1).check(false).inject(0, nth, Fault::Error);
+        let report = world.run_each(|comm| {
+            let mut both = [comm.irecv::<u8>(0, 0)?, comm.irecv::<u8>(0, 1)?];
+            let mut refused = 0;
+            for _ in 0..4 {
+                match Request::test_all(&mut both) {
+                    Ok(all) => assert!(all.is_none()),
+                    Err(error) => {
+                        assert!(matches!(error.kind(), ErrorKind::Injected), "{error}");
+                        refused += 1;
+                    }
+                }
+            }
+            comm.send(0, 0, &[5u8])?;
+            comm.send(0, 1, &[6u8])?;
+            let all = Request::test_all(&mut both)?.expect("both are there");
+            assert_eq!((all[0].0[0], all[1].0[0]), (5, 6));
+            Ok(refused)
+        });
+        assert_eq!(report.outcomes[0].value(), Some(&1), "{nth}: {report}");
     }
 }

@@ -62,7 +62,8 @@
 //! one pair of ranks, use another tag for each partitioned message: a part of one is refused while parts of another with the
 //! same tag have left and not all of them. If a sender drops a message of which some parts have left, the receiver refuses
 //! the parts of its next one: the first part of each start is marked. If a receiver drops a message of which some parts
-//! have come, the next one passes over the rest, which was never received.
+//! have come, the next one passes over the rest, which was never received; while that receive is there, or if it was
+//! forgotten, the next one refuses the rest.
 //!
 //! # MPI's calls
 //!

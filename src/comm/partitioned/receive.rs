@@ -232,8 +232,9 @@ impl<'c, T: Element> RecvParts<'c, T> {
     /// # Errors
     ///
     /// [`Usage`](crate::ErrorKind::Usage) if the part that has come does not fit: it lies outside of the buffer, or
-    /// belongs to another start of the sender than the parts before it; it then stays first in its queue. Otherwise as
-    /// [`recv`](Comm::recv). It stays active after an error.
+    /// belongs to another start of the sender than the parts before it, or to one of which another receive has accepted
+    /// parts, and which was not dropped; it then stays first in its queue. Otherwise as [`recv`](Comm::recv). It stays
+    /// active after an error.
     #[track_caller]
     pub fn wait(&mut self) -> Result<()> {
         let site = Location::caller();
@@ -287,10 +288,6 @@ impl<T: Element> RecvParts<'_, T> {
                 let rest = mem::replace(&mut packet, Packet::empty());
                 comm.core.port.inbox().set_aside(rest);
                 continue;
-            }
-            if is_rest && !waits {
-                comm.core.port.inbox().put_back(packet);
-                return Ok(false);
             }
             let place = is_of::<T>(&packet).and_then(|()| self.place_of(label, count));
             let place = match place {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::thread::yield_now;
 
 use crate::Rank;
-use crate::error::{Error, Result};
+use crate::error::{Cause, Error, Gone, Result};
 use crate::op::copies::Copies;
 use crate::sync::{Ordering, Parker};
 use crate::transport::communicator::call_log::CallLog;
@@ -51,6 +51,8 @@ pub(crate) struct Port {
     pub(in crate::transport) inbox: RefCell<Inbox>,
     /// Whether everything kept here has gone back to the endpoint.
     pub(in crate::transport) has_left: Cell<bool>,
+    /// Whether the end of the rank was written down in this run, as that of a rank that did not just return.
+    recorded_end: Cell<bool>,
     pub(in crate::transport) fast_box: RefCell<Out>,
     /// Whether the rank has sent since it last received: what it sends next is one of a row.
     row: Cell<bool>,
@@ -98,6 +100,7 @@ impl Port {
             run,
             inbox,
             has_left: Cell::new(false),
+            recorded_end: Cell::new(false),
             fast_box: RefCell::new(Out::new(me)),
             row: Cell::new(false),
             parker,
@@ -118,6 +121,7 @@ impl Port {
     pub(crate) fn begin_again(&self, again: Reuse) {
         self.endpoint.begin_again(self.is_quiet());
         self.row.set(false);
+        self.recorded_end.set(false);
         self.run.set(again.run);
         self.recorder.begin_again(again.begin);
         // Last: who sees the run sees nothing of the one before.
@@ -141,22 +145,34 @@ impl Port {
         self.endpoint.empty();
     }
 
+    /// Whether this rank has [left](Self::leave).
+    #[inline]
+    pub(crate) fn has_left(&self) -> bool {
+        self.has_left.get()
+    }
+
     /// The run that the rank is in.
     #[inline]
     pub(crate) fn run(&self) -> RunNumber {
         self.run.get()
     }
 
-    /// Whether this rank has begun no operation in this run.
+    /// Whether this rank has begun no operation in this run, and no end but that of a rank that returns.
     #[inline]
     pub(crate) fn is_quiet(&self) -> bool {
-        self.begun() == 0 && !self.recorder.is_used()
+        self.begun() == 0 && !self.recorder.is_used() && !self.recorded_end.get()
     }
 
     /// Records that this rank has returned.
     #[inline]
     pub(crate) fn record_return(&self) {
         self.fabric.record_return_in(self.run.get(), self.me);
+    }
+
+    /// Records that this rank has ended, and why.
+    pub(crate) fn record_end(&self, why: Gone, site: Option<Arc<str>>, follows: Option<Cause>) {
+        self.recorded_end.set(true);
+        self.fabric.record_end(self.me, why, site, follows);
     }
 
     /// Number of operations that this rank has begun.
