@@ -81,9 +81,11 @@ impl WindowPart {
         self.state.lock().expect("no thread panics with it")
     }
 
-    /// From now on no rank accesses the part: its memory may go.
+    /// From now on no rank accesses the part: its memory may go. The access in progress ends before; this thread has none.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        let mut state = self.lock();
+        state.closed = true;
+        drop(self.once_left(state));
     }
 
     /// Waits until no rank accesses the part. That is a copy, which waits for nothing.
@@ -241,6 +243,7 @@ fn span(count: usize, of: &Datatype) -> (i128, i128) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::thread;
 
     use super::*;
@@ -260,6 +263,32 @@ mod tests {
         while part.lock().waiting < number {
             thread::yield_now();
         }
+    }
+
+    #[test]
+    fn a_part_is_closed_once_the_access_in_progress_is_over() {
+        let part = Arc::new(WindowPart::new(64, 8, 1, None));
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let closes = || {
+                part.close();
+                assert!(over.load(Ordering::Relaxed));
+            };
+            let copies = || {
+                let closing = scope.spawn(closes);
+                while !part.lock().closed {
+                    thread::yield_now();
+                }
+                // Whoever does not wait is gone after this.
+                (0..1000).for_each(|_| thread::yield_now());
+                over.store(true, Ordering::Relaxed);
+                closing
+            };
+            let mut closing = None;
+            access_bytes(&part, 8, || closing = Some(copies())).unwrap();
+            closing.unwrap().join().unwrap();
+        });
+        assert!(access_bytes(&part, 8, || ()).is_err());
     }
 
     #[test]
