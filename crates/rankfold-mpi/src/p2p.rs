@@ -368,9 +368,10 @@ pub(crate) fn probe(from: From, comm: &Communicator) -> Out<Stat> {
     }
 }
 
-pub(crate) fn iprobe(from: From, comm: &Communicator) -> Out<Option<Stat>> {
-    match from {
-        From(None, _) => Ok(Some(Stat::NO_PROC)),
-        From(Some(source), tag) => Ok(comm.comm.iprobe(source, tag)?.as_ref().map(Stat::of)),
-    }
+pub(crate) fn iprobe(rank: &Rank, from: From, comm: &Communicator) -> Out<Option<Stat>> {
+    let From(Some(source), tag) = from else {
+        return Ok(Some(Stat::NO_PROC));
+    };
+    let found = rank.found(comm.comm.iprobe(source, tag))?;
+    Ok(found.as_ref().map(Stat::of))
 }
