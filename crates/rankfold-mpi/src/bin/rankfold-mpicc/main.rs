@@ -13,7 +13,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 /// Names of the C library that mean something else in a rank: functions that end a process, its output, and functions with a
 /// state of which a process has one.
-const WRAPPED: [&str; 32] = [
+const WRAPPED: [&str; 39] = [
     "exit",
     "_exit",
     "_Exit",
@@ -42,10 +42,17 @@ const WRAPPED: [&str; 32] = [
     "srand",
     "random",
     "srandom",
+    "initstate",
+    "setstate",
     "drand48",
     "lrand48",
     "mrand48",
     "srand48",
+    "erand48",
+    "nrand48",
+    "jrand48",
+    "seed48",
+    "lcong48",
 ];
 
 fn main() -> ExitCode {
