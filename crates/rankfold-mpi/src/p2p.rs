@@ -236,7 +236,7 @@ pub(crate) fn isend(
     comm: &Communicator,
 ) -> Out<Pending> {
     let To(Some(peer), tag) = to else {
-        return Ok(Pending::done(Stat::EMPTY).sending());
+        return Ok(Pending::done(Stat::EMPTY).sending().on(comm));
     };
     let mut message = Vec::new();
     data.pack(caller, &mut message)?;
@@ -359,7 +359,7 @@ pub(crate) fn irecv(
     comm: &Communicator,
 ) -> Out<Pending> {
     let From(Some(source), tag) = from else {
-        return Ok(Pending::done(Stat::NO_PROC));
+        return Ok(Pending::done(Stat::NO_PROC).on(comm));
     };
     let coming = comm.comm.irecv::<Byte>(source, tag)?;
     let coming = coming.map(|(message, status)| RequestPart::Received(message, status));

@@ -1,13 +1,14 @@
-//! Calls whose arguments are seldom passed so: absolute addresses.
+//! Calls whose arguments are seldom passed so: absolute addresses, sizes of datatypes, halves of a combined call.
 
 mod support;
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
+use rankfold_mpi::Program;
 use rankfold_mpi::abi::*;
 use rankfold_mpi::exports::*;
-use support::programs;
+use support::{at, programs, to};
 
 /// A datatype of one integer at its address.
 fn absolute(of: &mut c_int) -> MPI_Datatype {
@@ -78,4 +79,44 @@ fn an_all_to_all_of_several_datatypes_takes_addresses_but_no_place_for_both() {
         ok!(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
         assert_eq!(exchange(MPI_IN_PLACE), MPI_ERR_BUFFER);
     });
+}
+
+#[test]
+fn datatypes_are_found_by_class_and_size() {
+    programs(|_, _| {
+        for (class, size, of) in [
+            (MPI_TYPECLASS_REAL, 16, MPI_LONG_DOUBLE),
+            (MPI_TYPECLASS_COMPLEX, 16, MPI_C_DOUBLE_COMPLEX),
+            (MPI_TYPECLASS_COMPLEX, 32, MPI_C_LONG_DOUBLE_COMPLEX),
+        ] {
+            let (mut found, mut bytes) = (MPI_DATATYPE_NULL, 0);
+            ok!(MPI_Type_match_size(class, size, &mut found));
+            ok!(MPI_Type_size(found, &mut bytes));
+            assert_eq!((found, bytes), (of, size));
+        }
+    });
+}
+
+#[test]
+fn the_send_of_a_combined_call_that_receives_nothing_fails_on_its_communicator() {
+    // Rank 1 ends without receiving: a send without a buffer fails.
+    let result = Program::new(2).zero_buffering().run(|| {
+        let (mut me, mut other, mut request) = (-1, MPI_COMM_NULL, MPI_REQUEST_NULL);
+        ok!(MPI_Init(ptr::null_mut(), ptr::null_mut()));
+        ok!(MPI_Comm_rank(MPI_COMM_WORLD, &mut me));
+        ok!(MPI_Comm_dup(MPI_COMM_WORLD, &mut other));
+        ok!(MPI_Comm_set_errhandler(other, MPI_ERRORS_RETURN));
+        if me == 0 {
+            let (sent, mut got) = ([1], [0]);
+            #[rustfmt::skip]
+            ok!(MPI_Isendrecv(
+                at(&sent), 1, MPI_INT, 1, 0, to(&mut got), 1, MPI_INT, MPI_PROC_NULL, 0, other, &mut request,
+            ));
+            // SAFETY: the request is a place of the test.
+            let code = unsafe { MPI_Wait(&mut request, MPI_STATUS_IGNORE) };
+            assert_eq!(code, MPI_ERR_PROC_ABORTED);
+        }
+        ok!(MPI_Finalize());
+    });
+    result.unwrap();
 }
