@@ -7,8 +7,11 @@
 
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
+
+use rankfold::ErrorKind;
+use rankfold::error::Gone;
 
 use crate::abi::MPI_ERR_OTHER;
 use crate::error::{Out, failure};
@@ -29,6 +32,8 @@ pub(crate) struct Doing {
     since: AtomicU64,
     last: AtomicU64,
     gone: AtomicBool,
+    /// Whether it has ended as MPI lets it: its `main` has returned after `MPI_Finalize`.
+    well: AtomicBool,
 }
 
 /// What was seen of a rank.
@@ -39,7 +44,8 @@ struct Seen {
 }
 
 impl Doing {
-    pub(crate) fn leaves(&self) {
+    fn leaves(&self, well: bool) {
+        self.well.store(well, Ordering::Relaxed);
         self.gone.store(true, Ordering::Relaxed);
     }
 
@@ -77,6 +83,8 @@ pub(crate) struct Doings {
     /// How long a rank asks, in nanoseconds.
     limit: u64,
     ends: bool,
+    /// How many ranks have ended as MPI lets them.
+    well: AtomicUsize,
 }
 
 impl Doings {
@@ -87,11 +95,36 @@ impl Doings {
             // A rank that waits is to be ended before one that asks.
             limit: nanos(timeout.map_or(LONG, |timeout| timeout.saturating_mul(2))),
             ends: timeout.is_some(),
+            well: AtomicUsize::new(0),
         }
     }
 
     pub(crate) fn of(&self, rank: usize) -> Arc<Doing> {
         self.all[rank].clone()
+    }
+
+    /// Notes that a rank ends, and whether as MPI lets it.
+    pub(crate) fn leaves(&self, rank: usize, well: bool) {
+        self.all[rank].leaves(well);
+        if well {
+            // Relaxed: who learns of the end from the engine learns of this too.
+            self.well.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Whether any rank has ended as MPI lets it.
+    pub(crate) fn has_any_left(&self) -> bool {
+        // Relaxed: as above.
+        self.well.load(Ordering::Relaxed) > 0
+    }
+
+    /// Whether an operation fails because its rank has ended as MPI lets it: on other MPIs it would never be over.
+    pub(crate) fn has_left(&self, error: &rankfold::Error) -> bool {
+        let ErrorKind::RankGone { rank, why, .. } = error.kind() else {
+            return false;
+        };
+        // Relaxed: as above.
+        *why == Gone::Returned && self.all[*rank].well.load(Ordering::Relaxed)
     }
 
     fn now(&self) -> u64 {
@@ -253,7 +286,7 @@ mod tests {
                 .contains("rank 1 waits in a call")
         );
         asked(9, 5, waits).unwrap();
-        let gone = |_, other: &Doing| other.leaves();
+        let gone = |_, other: &Doing| other.leaves(true);
         assert!(
             asked(30, 5, gone)
                 .unwrap_err()
@@ -279,7 +312,7 @@ mod tests {
     #[test]
     fn a_timeout_of_centuries_ends_no_rank() {
         for timeout in [9_223_372_037, u64::MAX / 2, u64::MAX] {
-            asked(300, timeout, |_, other| other.leaves()).unwrap();
+            asked(300, timeout, |_, other| other.leaves(true)).unwrap();
         }
     }
 

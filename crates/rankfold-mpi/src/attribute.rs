@@ -17,6 +17,7 @@ use crate::comm::Communicator;
 use crate::error::{Out, failure, require};
 use crate::memory::Caller;
 use crate::rank::Rank;
+use crate::text::Text;
 
 /// `MPI_COMM_DUP_FN`, as a number.
 const DUP: usize = 1;
@@ -72,12 +73,17 @@ impl Holder for Communicator {
 pub(crate) struct TypeAttributes {
     number: usize,
     attributes: RefCell<Values>,
+    /// The name that the rank gave to it, if it is predefined: all ranks have one such datatype.
+    pub renamed: RefCell<Option<Text>>,
 }
 
 impl TypeAttributes {
     pub(crate) fn new(number: usize) -> TypeAttributes {
-        let attributes = RefCell::default();
-        TypeAttributes { number, attributes }
+        TypeAttributes {
+            number,
+            attributes: RefCell::default(),
+            renamed: RefCell::default(),
+        }
     }
 }
 

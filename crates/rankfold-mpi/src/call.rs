@@ -122,7 +122,7 @@ pub(crate) fn enter_anywhere(
 fn complete_freed(rank: &Rank, name: &'static str, caller: &Caller) {
     let mut errors = Vec::new();
     let swept = run(rank, name, |rank| {
-        errors = crate::detached::sweep_freed(rank, caller);
+        errors = crate::detached::sweep_freed(rank, caller, false);
         Ok(())
     });
     debug_assert!(swept.is_ok());
@@ -284,7 +284,7 @@ pub(crate) fn finalise(caller: &Caller) -> c_int {
         return finalised_out_of_phase(&rank, caller);
     }
     // It makes no call of the engine: the last call that a report can mean is the one before.
-    let freed = crate::detached::sweep_freed(&rank, caller);
+    let freed = crate::detached::sweep_freed(&rank, caller, true);
     let deleted = crate::attribute::delete_all(caller, &*rank.alone).err();
     let first = freed.first().map(|(_, error)| error).or(deleted.as_ref());
     let class = first.map_or(MPI_SUCCESS, |error| error.class);

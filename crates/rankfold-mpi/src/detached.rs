@@ -111,18 +111,19 @@ pub(crate) fn wait_on(rank: &Rank, caller: &Caller, on: usize) -> Out {
 }
 
 /// Fills the buffers of receives, and of other operations, that were freed and are over. Returns the errors of those that
-/// failed, with the handles of their communicators.
-pub(crate) fn sweep_freed(rank: &Rank, caller: &Caller) -> Vec<(usize, Failure)> {
+/// failed, with the handles of their communicators; at the end also of those that never can be over.
+pub(crate) fn sweep_freed(rank: &Rank, caller: &Caller, at_end: bool) -> Vec<(usize, Failure)> {
     let (mut failed, mut open) = (Vec::new(), Vec::new());
     for mut pending in rank.freed.take() {
         let on = pending.on;
-        let ended = match pending.test() {
+        let ended = match pending.test(rank) {
+            Ok(false) if at_end && pending.is_lost() => pending.wait(rank, caller).map(drop),
             Ok(false) => {
                 open.push(pending);
                 continue;
             }
             Ok(true) => pending.end(rank, caller).map(drop),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error),
         };
         if let Err(error) = ended {
             let text = format!("in an operation whose request was freed: {}", error.text);

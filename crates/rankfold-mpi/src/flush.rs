@@ -46,11 +46,11 @@ fn with_pending(rank: &Rank, flush: &Flush, look: impl FnOnce(Pending) -> Pendin
 
 /// Takes note of the messages of flushes that have left. Whoever waits for a flush is told of a failure.
 pub(crate) fn sweep(rank: &Rank) {
-    let tested = |mut pending: Pending| match pending.test() {
+    let tested = |mut pending: Pending| match pending.test(rank) {
         Ok(_) => pending,
         Err(error) => Pending {
             on: pending.on,
-            ..Pending::ended(Err(error.into()))
+            ..Pending::ended(Err(error))
         },
     };
     let mut flushes = rank.buffers.flushes.take();

@@ -417,7 +417,8 @@ fn said(payload: &(dyn Any + Send)) -> String {
 fn leave(rank: &Rank, why: Option<&dyn fmt::Display>) {
     crate::window::close_all(rank);
     rank.tell_rest();
-    rank.shared.doings.of(rank.me()).leaves();
+    let well = why.is_none() && rank.phase.get() == Phase::Finalized;
+    rank.shared.doings.leaves(rank.me(), well);
     rank.shared.entered()[rank.me()] = rank.entered.take();
     let call = rank.call.get();
     rank.shared.calls.lock().expect("no thread panics with it")[rank.me()] = call;

@@ -44,6 +44,7 @@ mod op;
 #[cfg(feature = "exports")]
 pub mod output;
 mod p2p;
+mod pending;
 mod plan;
 #[cfg(feature = "exports")]
 pub mod process;

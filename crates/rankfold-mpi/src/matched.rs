@@ -39,7 +39,7 @@ pub(crate) fn matched_probe(
     };
     let found = match waits {
         true => Some(comm.comm.probe_matched(source, tag)?),
-        false => comm.comm.iprobe_matched(source, tag)?,
+        false => rank.found(comm.comm.iprobe_matched(source, tag))?,
     };
     let Some(found) = found else {
         return Ok(None);

@@ -92,18 +92,23 @@ pub(crate) fn buffer(at: *mut c_void, number: c_int, of: &Datatype) -> Out<Buffe
 
 #[inline(never)]
 fn unusual_buffer(at: *mut c_void, number: c_int, of: &Datatype) -> Out<Buffer<'_>> {
-    let count = crate::error::count(number, "the count")?;
+    checked_buffer(at, crate::error::count(number, "the count")?, of)
+}
+
+/// A buffer of any length, after it was checked. That of a derived datatype may begin at `MPI_BOTTOM`.
+#[inline(never)]
+pub(crate) fn checked_buffer(at: *mut c_void, count: usize, of: &Datatype) -> Out<Buffer<'_>> {
     let needed = count > 0 && of.size > 0;
     require(
         !(needed && at.is_null() && of.predefined),
         MPI_ERR_BUFFER,
-        || format!("the buffer of {number} elements is a null pointer"),
+        || format!("the buffer of {count} elements is a null pointer"),
     )?;
     require(!needed || at != MPI_IN_PLACE, MPI_ERR_BUFFER, || {
         "the buffer is MPI_IN_PLACE, which this argument does not take".into()
     })?;
     require(of.fits(count), MPI_ERR_COUNT, || {
-        format!("a buffer of {number} elements is larger than the address space")
+        format!("a buffer of {count} elements is larger than the address space")
     })?;
     Ok(Buffer {
         at: at.cast(),
@@ -231,7 +236,7 @@ pub(crate) fn isend(
     comm: &Communicator,
 ) -> Out<Pending> {
     let To(Some(peer), tag) = to else {
-        return Ok(Pending::done(Stat::EMPTY).sending());
+        return Ok(Pending::done(Stat::EMPTY).sending().on(comm));
     };
     let mut message = Vec::new();
     data.pack(caller, &mut message)?;
@@ -354,7 +359,7 @@ pub(crate) fn irecv(
     comm: &Communicator,
 ) -> Out<Pending> {
     let From(Some(source), tag) = from else {
-        return Ok(Pending::done(Stat::NO_PROC));
+        return Ok(Pending::done(Stat::NO_PROC).on(comm));
     };
     let coming = comm.comm.irecv::<Byte>(source, tag)?;
     let coming = coming.map(|(message, status)| RequestPart::Received(message, status));
@@ -368,9 +373,10 @@ pub(crate) fn probe(from: From, comm: &Communicator) -> Out<Stat> {
     }
 }
 
-pub(crate) fn iprobe(from: From, comm: &Communicator) -> Out<Option<Stat>> {
-    match from {
-        From(None, _) => Ok(Some(Stat::NO_PROC)),
-        From(Some(source), tag) => Ok(comm.comm.iprobe(source, tag)?.as_ref().map(Stat::of)),
-    }
+pub(crate) fn iprobe(rank: &Rank, from: From, comm: &Communicator) -> Out<Option<Stat>> {
+    let From(Some(source), tag) = from else {
+        return Ok(Some(Stat::NO_PROC));
+    };
+    let found = rank.found(comm.comm.iprobe(source, tag))?;
+    Ok(found.as_ref().map(Stat::of))
 }

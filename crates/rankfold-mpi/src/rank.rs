@@ -346,6 +346,14 @@ impl Rank {
         self.asking.in_vain(&self.shared.doings)
     }
 
+    /// What a call found that does not wait: nothing where it fails since the rank it asks for has ended as MPI lets it.
+    pub(crate) fn found<T>(&self, found: rankfold::Result<Option<T>>) -> Out<Option<T>> {
+        match found {
+            Err(error) if self.shared.doings.has_left(&error) => Ok(None),
+            found => Ok(found?),
+        }
+    }
+
     /// Lends a buffer that is used again.
     pub(crate) fn with_scratch<R>(&self, f: impl FnOnce(&mut Vec<Byte>) -> R) -> R {
         let mut scratch = self.scratch.take();

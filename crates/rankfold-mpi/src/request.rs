@@ -1,4 +1,4 @@
-//! Requests: operations in progress, each made of any number of rankfold's, and what is left to do when these are over.
+//! Requests of the program: each has an operation, or starts one again and again.
 
 use std::mem;
 use std::ptr::without_provenance_mut as handle;
@@ -7,143 +7,12 @@ use std::rc::Rc;
 use rankfold::Request;
 
 use crate::abi::*;
-use crate::comm::Communicator;
 use crate::detached::settle;
-use crate::error::{Collective, Failure, Out, bad, failure, require};
-use crate::hidden;
-use crate::memory::{Byte, Caller};
+use crate::error::{Failure, Out, bad, failure, require};
+use crate::memory::Caller;
+pub(crate) use crate::pending::{Finish, Pending, RequestPart};
 use crate::rank::Rank;
 use crate::stat::Stat;
-
-/// What one of rankfold's requests gives.
-pub(crate) enum RequestPart {
-    Sent,
-    Received(Vec<Byte>, rankfold::Status),
-    /// The output of a started collective.
-    Moved(Vec<Byte>),
-}
-
-/// The rest of an operation, once its parts are over: it fills buffers.
-pub(crate) type Finish = Box<dyn FnOnce(&Rank, &Caller, Vec<RequestPart>) -> Out<Stat>>;
-
-/// An operation in progress.
-pub(crate) struct Pending {
-    pub open: Vec<Request<'static, RequestPart>>,
-    /// The number in the operation of each open part, and the results of the others.
-    pub places: Vec<usize>,
-    pub over: Vec<Option<RequestPart>>,
-    pub finish: Finish,
-    pub is_send: bool,
-    /// Whether it is a collective, which is neither cancelled nor freed before it is over.
-    pub collective: Option<Collective>,
-    /// The handle of its communicator, whose error handler gets its errors.
-    pub on: usize,
-}
-
-impl Pending {
-    pub(crate) fn new(parts: Vec<Request<'static, RequestPart>>, finish: Finish) -> Pending {
-        let number = parts.len();
-        Pending {
-            open: parts,
-            places: (0..number).collect(),
-            over: (0..number).map(|_| None).collect(),
-            finish,
-            is_send: false,
-            collective: None,
-            on: 0,
-        }
-    }
-
-    /// The same, on a communicator.
-    pub(crate) fn on(mut self, comm: &Communicator) -> Pending {
-        self.on = comm.handle.get();
-        self
-    }
-
-    /// An operation that is over.
-    pub(crate) fn done(stat: Stat) -> Pending {
-        Pending::ended(Ok(stat))
-    }
-
-    /// An operation that is over, or has failed.
-    pub(crate) fn ended(result: Out<Stat>) -> Pending {
-        Pending::new(Vec::new(), Box::new(move |_, _, _| result))
-    }
-
-    pub(crate) fn of_collective(mut self, call: Collective) -> Pending {
-        self.collective = Some(call);
-        self
-    }
-
-    pub(crate) fn sending(mut self) -> Pending {
-        self.is_send = true;
-        self
-    }
-
-    fn took(&mut self, at: usize, part: RequestPart) {
-        self.over[self.places[at]] = Some(part);
-    }
-
-    /// Drops the open parts that are over.
-    fn sweep(&mut self, over: &[usize]) {
-        for at in over.iter().rev() {
-            // The request is over: its destructor does nothing.
-            drop(self.open.remove(*at));
-            self.places.remove(*at);
-        }
-    }
-
-    /// Looks whether all is over.
-    pub(crate) fn test(&mut self) -> rankfold::Result<bool> {
-        let mut over = Vec::new();
-        for at in 0..self.open.len() {
-            if let Some(part) = self.open[at].test()? {
-                self.took(at, part);
-                over.push(at);
-            }
-        }
-        self.sweep(&over);
-        Ok(self.open.is_empty())
-    }
-
-    fn is_done(&self) -> bool {
-        self.open.iter().all(Request::is_done)
-    }
-
-    /// Waits until all is over, and finishes.
-    pub(crate) fn wait(mut self, rank: &Rank, caller: &Caller) -> Out<Stat> {
-        let open = mem::take(&mut self.open);
-        let places = mem::take(&mut self.places);
-        let parts = match open.len() {
-            0 => Ok(Vec::new()),
-            _ if self.collective.is_some() => hidden::wait(open),
-            1 => open.into_iter().map(Request::wait).collect(),
-            _ => Request::wait_all(open),
-        };
-        let failed = |error| Failure::from(error).waiting_for(self.collective);
-        let parts = parts.map_err(failed)?;
-        for (place, part) in places.into_iter().zip(parts) {
-            self.over[place] = Some(part);
-        }
-        self.end(rank, caller)
-    }
-
-    /// Waits for a receive and a send, and returns what the receive gives.
-    pub(crate) fn wait_both(
-        coming: Pending,
-        sent: Pending,
-        rank: &Rank,
-        caller: &Caller,
-    ) -> Out<Stat> {
-        let stat = coming.wait(rank, caller);
-        sent.wait(rank, caller)?;
-        stat
-    }
-
-    pub(crate) fn end(self, rank: &Rank, caller: &Caller) -> Out<Stat> {
-        (self.finish)(rank, caller, self.over.into_iter().flatten().collect())
-    }
-}
 
 /// How a persistent operation is started.
 pub(crate) type Start = Rc<dyn Fn(&Rank, &Caller) -> Out<Pending>>;
@@ -213,7 +82,7 @@ impl Entry {
 
     /// Whether nothing of it is left to wait for.
     fn has_no_parts(&self) -> bool {
-        self.pending().is_none_or(|it| it.open.is_empty())
+        self.pending().is_none_or(Pending::has_no_parts)
     }
 }
 
@@ -292,7 +161,7 @@ pub(crate) fn test(rank: &Rank, caller: &Caller, request: &mut MPI_Request) -> O
     }
     let mut pending = take(rank, *request)?;
     let on = pending.on;
-    match pending.test() {
+    match pending.test(rank) {
         Ok(false) => {
             with(rank, *request, |entry| entry.put_back(pending))?;
             Ok(None)
@@ -304,7 +173,7 @@ pub(crate) fn test(rank: &Rank, caller: &Caller, request: &mut MPI_Request) -> O
         }
         Err(error) => {
             *request = over(rank, *request)?;
-            rank.blame(on, Err(error.into()))
+            rank.blame(on, Err(error))
         }
     }
 }
@@ -314,8 +183,8 @@ pub(crate) fn is_done(rank: &Rank, request: MPI_Request) -> Out<bool> {
     if empty(rank, request)?.is_some() {
         return Ok(true);
     }
-    let pending = take(rank, request)?;
-    let done = pending.is_done();
+    let mut pending = take(rank, request)?;
+    let done = pending.is_done(rank);
     with(rank, request, |entry| entry.put_back(pending))?;
     Ok(done)
 }
@@ -398,13 +267,22 @@ fn open_parts(taken: &mut [Pending]) -> (Vec<Request<'static, RequestPart>>, Vec
     (parts, whose)
 }
 
+/// The failure of a wait for some requests none of which ever can be over.
+fn none_left(taken: &[Pending]) -> Failure {
+    let lost = taken.iter().find_map(|it| it.lost.clone());
+    lost.unwrap_or_else(|| failure(MPI_ERR_INTERN, "no request was open"))
+}
+
 /// Waits until all parts of one of some requests are over.
 fn wait_for_one(rank: &Rank, requests: &[MPI_Request], active: &[usize]) -> Out<usize> {
     let taken: Out<Vec<Pending>> = active.iter().map(|at| take(rank, requests[*at])).collect();
     let mut taken = taken?;
     let (mut parts, mut whose) = open_parts(&mut taken);
+    // One that never can be over is not chosen.
     let mut left: Vec<usize> = (0..taken.len())
-        .map(|nth| whose.iter().filter(|it| it.0 == nth).count())
+        .map(|nth| {
+            whose.iter().filter(|it| it.0 == nth).count() + usize::from(taken[nth].is_lost())
+        })
         .collect();
     let found = loop {
         match Request::wait_any(&mut parts) {
@@ -417,7 +295,7 @@ fn wait_for_one(rank: &Rank, requests: &[MPI_Request], active: &[usize]) -> Out<
                     break Ok(active[*nth]);
                 }
             }
-            Ok(None) => break Err(failure(MPI_ERR_INTERN, "no request was open")),
+            Ok(None) => break Err(none_left(&taken)),
             Err(error) => {
                 let one = taken.iter().find_map(|it| it.collective);
                 break Err(Failure::from(error).waiting_for(one));
@@ -461,15 +339,7 @@ fn cancel_on(rank: &Rank, request: MPI_Request, on: usize) -> Out {
     refuse_collective(rank, request, "cancelled")?;
     let mut pending = take(rank, request)?;
     let mut failed = Ok(());
-    // A send without a part has been delivered. What is over stays as it is: a synchronous send may have learned of it.
-    let single = pending.open.len() == 1 && pending.over.len() == 1;
-    if single && !pending.open[0].is_done() {
-        let part = pending.open.remove(0);
-        let stat = match part.cancel() {
-            Ok(true) => Ok(Stat::CANCELLED),
-            Ok(false) => Ok(Stat::EMPTY),
-            Err(error) => Err(Failure::from(error)),
-        };
+    if let Some(stat) = pending.cancel() {
         failed = stat.clone().map(drop);
         pending = Pending::ended(stat);
         pending.on = on;

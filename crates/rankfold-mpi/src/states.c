@@ -202,11 +202,13 @@ static void give(void) {
     __atomic_clear(&is_taken, __ATOMIC_RELEASE);
 }
 
+static char first_table[128] __attribute__((aligned(8)));
+static char *table = first_table;
+
 /* The numbers are those of the C library: a state of 128 bytes, from the seed 1. */
 static struct random_data *numbers(void) {
     static struct random_data state;
-    static char table[128];
-    if (!state.state) initstate_r(1, table, sizeof table, &state);
+    if (!state.state) initstate_r(1, first_table, sizeof first_table, &state);
     return &state;
 }
 
@@ -222,6 +224,22 @@ void __wrap_srandom(unsigned seed) {
     take();
     srandom_r(seed, numbers());
     give();
+}
+
+char *__wrap_initstate(unsigned seed, char *into, size_t size) {
+    char *before = NULL;
+    take();
+    if (!initstate_r(seed, into, size, numbers())) before = table, table = into;
+    give();
+    return before;
+}
+
+char *__wrap_setstate(char *to) {
+    char *before = NULL;
+    take();
+    if (!setstate_r(to, numbers())) before = table, table = to;
+    give();
+    return before;
 }
 
 int __wrap_rand(void) {
@@ -258,9 +276,47 @@ long __wrap_mrand48(void) {
     return number;
 }
 
+/* The factor and the addend are those of lcong48 for the numbers of a caller's state, too. */
+double __wrap_erand48(unsigned short state[3]) {
+    double number;
+    take();
+    erand48_r(state, &numbers_48, &number);
+    give();
+    return number;
+}
+
+long __wrap_nrand48(unsigned short state[3]) {
+    long number;
+    take();
+    nrand48_r(state, &numbers_48, &number);
+    give();
+    return number;
+}
+
+long __wrap_jrand48(unsigned short state[3]) {
+    long number;
+    take();
+    jrand48_r(state, &numbers_48, &number);
+    give();
+    return number;
+}
+
 void __wrap_srand48(long seed) {
     take();
     srand48_r(seed, &numbers_48);
+    give();
+}
+
+unsigned short *__wrap_seed48(unsigned short seed[3]) {
+    take();
+    seed48_r(seed, &numbers_48);
+    give();
+    return numbers_48.__old_x;
+}
+
+void __wrap_lcong48(unsigned short all[7]) {
+    take();
+    lcong48_r(all, &numbers_48);
     give();
 }
 #else
@@ -280,6 +336,20 @@ long __real_mrand48(void);
 long __wrap_mrand48(void) { return __real_mrand48(); }
 void __real_srand48(long seed);
 void __wrap_srand48(long seed) { __real_srand48(seed); }
+double __real_erand48(unsigned short state[3]);
+double __wrap_erand48(unsigned short state[3]) { return __real_erand48(state); }
+long __real_nrand48(unsigned short state[3]);
+long __wrap_nrand48(unsigned short state[3]) { return __real_nrand48(state); }
+long __real_jrand48(unsigned short state[3]);
+long __wrap_jrand48(unsigned short state[3]) { return __real_jrand48(state); }
+unsigned short *__real_seed48(unsigned short seed[3]);
+unsigned short *__wrap_seed48(unsigned short seed[3]) { return __real_seed48(seed); }
+void __real_lcong48(unsigned short all[7]);
+void __wrap_lcong48(unsigned short all[7]) { __real_lcong48(all); }
+char *__real_initstate(unsigned seed, char *into, size_t size);
+char *__wrap_initstate(unsigned seed, char *into, size_t size) { return __real_initstate(seed, into, size); }
+char *__real_setstate(char *to);
+char *__wrap_setstate(char *to) { return __real_setstate(to); }
 #endif
 
 #ifdef __cplusplus

@@ -345,3 +345,43 @@ fn of_many_operations_that_fail_after_their_requests_were_freed_a_few_are_told()
     let rest = "rank 0: 92 further operations failed whose requests were freed";
     assert!(told.contains(rest) && told.lines().count() == 9, "{told}");
 }
+
+/// Functions under names of the C library, which another file of the program calls.
+const OWN: &str = r#"
+    int optind = 7;
+    long random(void) { return 4; }
+    int getopt(int count, char *const *all, const char *letters) { return -7; }
+    static double drand48(void) { return 2; }
+    double drawn(void) { return drand48(); }
+"#;
+
+#[test]
+fn functions_of_the_program_under_names_of_the_c_library_are_called_from_all_its_files() {
+    let source = r#"
+        #include <mpi.h>
+        #include <stdio.h>
+        #include <stdlib.h>
+        #include <unistd.h>
+        double drawn(void);
+        int main(int argc, char **argv) {
+            MPI_Init(&argc, &argv);
+            double first = drand48();
+            printf("%ld %d %d %g %d\n", random(), getopt(argc, argv, ""), optind, drawn(), 0 <= first && first < 1);
+            return MPI_Finalize();
+        }
+    "#;
+    let place = folder("own-functions-other");
+    fs::create_dir_all(&place).unwrap();
+    let other = place.join("other.c");
+    fs::write(&other, OWN).unwrap();
+    let other = other.to_str().unwrap();
+    for how in ["-g", "-s"] {
+        let flags = ["-O1", "-w", how, other];
+        let test = format!("own-functions{how}");
+        let Some(program) = made_of(&test, "cc", &flags, source) else {
+            return;
+        };
+        let output = run(&["-n", "2"], &program, &[]);
+        assert_eq!(text(&output.stdout), "4 -7 7 2 1\n".repeat(2), "{how}");
+    }
+}

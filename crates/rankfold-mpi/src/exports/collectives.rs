@@ -24,11 +24,11 @@ pub(super) fn each<N: Into<i64> + Copy>(
         caller.array(types, places.len())?,
     );
     let one = |((count, by), of): ((&N, &isize), &MPI_Datatype)| -> Out<Place> {
-        let all = place(at, *count, *of)?;
-        Ok(Place {
-            at: place_in(all.at, *by),
-            ..all
-        })
+        // From MPI_BOTTOM on the place is an address, also of predefined datatypes.
+        match at.cast_mut() {
+            MPI_IN_PLACE => place(at, *count, *of),
+            first => place(place_in(first.cast(), *by).cast(), *count, *of),
+        }
     };
     counts.iter().zip(places).zip(&types).map(one).collect()
 }

@@ -179,14 +179,21 @@ super::calls! {
         caller.write_all(addresses, of.made.addresses.iter().copied())?;
         caller.write_all(datatypes, of.made.handles())
     }
-    fn MPI_Type_set_name(datatype: MPI_Datatype, name: *const c_char) |_, caller| {
-        let text = caller.text(name)?;
-        *old(datatype)?.name.lock().expect("no thread panics with it") = text;
+    fn MPI_Type_set_name(datatype: MPI_Datatype, name: *const c_char) |rank, caller| {
+        let (text, of) = (caller.text(name)?, old(datatype)?);
+        if of.predefined {
+            rank.type_attributes(datatype)?.renamed.replace(Some(text));
+        } else {
+            *of.name.lock().expect("no thread panics with it") = text;
+        }
         Ok(())
     }
-    fn MPI_Type_get_name(datatype: MPI_Datatype, name: *mut c_char, length: *mut c_int) |_, caller| {
-        let text = match datatype {
-            MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".into(),
+    fn MPI_Type_get_name(datatype: MPI_Datatype, name: *mut c_char, length: *mut c_int) |rank, caller| {
+        let typed = rank.typed.borrow().get(&datatype.addr()).cloned();
+        let own = typed.and_then(|typed| typed.renamed.borrow().clone());
+        let text = match (own, datatype) {
+            (Some(own), _) => own,
+            (None, MPI_DATATYPE_NULL) => "MPI_DATATYPE_NULL".into(),
             _ => old(datatype)?.name.lock().expect("no thread panics with it").clone(),
         };
         super::arguments::name(caller, (name, length), &text)

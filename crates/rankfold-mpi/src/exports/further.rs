@@ -133,6 +133,7 @@ super::calls! {
             (MPI_TYPECLASS_REAL, 16) => MPI_LONG_DOUBLE,
             (MPI_TYPECLASS_COMPLEX, 8) => MPI_C_FLOAT_COMPLEX,
             (MPI_TYPECLASS_COMPLEX, 16) => MPI_C_DOUBLE_COMPLEX,
+            (MPI_TYPECLASS_COMPLEX, 32) => MPI_C_LONG_DOUBLE_COMPLEX,
             _ => return Err(failure(MPI_ERR_ARG, format!("there is no datatype of class {typeclass} with {size} bytes"))),
         };
         caller.write(datatype, found)

@@ -67,7 +67,7 @@ super::calls! {
     }
     fn MPI_Iprobe(source: c_int, tag: c_int, comm: MPI_Comm, there: *mut c_int, status: *mut MPI_Status) on comm |rank, caller| {
         let on = rank.comm(comm)?;
-        let stat = p2p::iprobe(From::new(&on, source, tag)?, &on)?;
+        let stat = p2p::iprobe(rank, From::new(&on, source, tag)?, &on)?;
         found(rank, caller, there, stat.as_ref(), status)
     }
     fn MPI_Mprobe(source: c_int, tag: c_int, comm: MPI_Comm, message: *mut MPI_Message, status: *mut MPI_Status) on comm |rank, caller| {

@@ -9,6 +9,7 @@ use crate::datatype;
 use crate::datatype::pack::Place;
 use crate::error::{Out, failure, require};
 use crate::memory::Caller;
+use crate::p2p::checked_buffer;
 
 /// A count of either type.
 pub(super) fn counted(number: impl Into<i64>, what: &str) -> Out<usize> {
@@ -27,14 +28,7 @@ pub(super) fn place(at: *const c_void, number: impl Into<i64>, of: MPI_Datatype)
     }
     let count = counted(number, "the count")?;
     let of = datatype::committed(of)?;
-    let at = at.cast_mut();
-    require(!at.is_null() && at != MPI_IN_PLACE, MPI_ERR_BUFFER, || {
-        format!("there is no buffer of {number} elements")
-    })?;
-    require(of.fits(count), MPI_ERR_COUNT, || {
-        format!("a buffer of {number} elements is larger than the address space")
-    })?;
-    let at = at.cast();
+    let at = checked_buffer(at.cast_mut(), count, &of)?.at;
     Ok(Place { at, count, of })
 }
 

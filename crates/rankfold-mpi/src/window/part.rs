@@ -25,6 +25,8 @@ pub(super) struct State {
     /// Whether a rank accesses it now: accesses of this library come one after the other. None holds the lock meanwhile,
     /// since a fault in it ends the rank there, and the others go on.
     accessed: bool,
+    /// How many threads wait until the access is over.
+    waiting: usize,
     /// Whether the rank has called `MPI_Finalize` or has ended.
     closed: bool,
     /// Address and length of what is attached.
@@ -79,9 +81,22 @@ impl WindowPart {
         self.state.lock().expect("no thread panics with it")
     }
 
-    /// From now on no rank accesses the part: its memory may go.
+    /// From now on no rank accesses the part: its memory may go. The access in progress ends before; this thread has none.
     pub(super) fn close(&self) {
-        self.lock().closed = true;
+        let mut state = self.lock();
+        state.closed = true;
+        drop(self.once_left(state));
+    }
+
+    /// Waits until no rank accesses the part. That is a copy, which waits for nothing.
+    fn once_left<'s>(&'s self, mut state: MutexGuard<'s, State>) -> MutexGuard<'s, State> {
+        while state.accessed {
+            state.waiting += 1;
+            let woken = self.has_left.wait(state);
+            state = woken.expect("no thread panics with it");
+            state.waiting -= 1;
+        }
+        state
     }
 
     pub(super) fn attach(&self, at: usize, len: usize) -> Out {
@@ -137,8 +152,14 @@ impl WindowPart {
     }
 
     fn leave(&self) {
-        self.lock().accessed = false;
-        self.has_left.notify_one();
+        let mut state = self.lock();
+        state.accessed = false;
+        let waiting = state.waiting;
+        drop(state);
+        if waiting > 0 {
+            // All of them: the one that is woken may have nothing to access, and would wake no other.
+            self.has_left.notify_all();
+        }
     }
 
     /// The address of a displacement, if all elements from there on are in the part.
@@ -193,11 +214,7 @@ pub(super) fn access<R>(
     elements: (usize, &Datatype),
     f: impl FnOnce(usize) -> Out<R>,
 ) -> Out<R> {
-    let accessed = |state: &mut State| state.accessed;
-    let mut state = part
-        .has_left
-        .wait_while(part.lock(), accessed)
-        .expect("no thread panics with it");
+    let mut state = part.once_left(part.lock());
     let at = part.find_in(&state, rank, disp, elements)?;
     state.accessed = true;
     drop(state);
@@ -226,7 +243,71 @@ fn span(count: usize, of: &Datatype) -> (i128, i128) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
+
     use super::*;
+    use crate::datatype;
+
+    /// Accesses that many bytes of a part.
+    fn access_bytes(part: &Arc<WindowPart>, number: usize, f: impl FnOnce()) -> Out {
+        let byte = datatype::of(MPI_BYTE)?;
+        access(part, 0, 0, (number, &*byte), |_| {
+            f();
+            Ok(())
+        })
+    }
+
+    /// Until so many threads wait for the access in progress.
+    fn waited_for_by(part: &WindowPart, number: usize) {
+        while part.lock().waiting < number {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_part_is_closed_once_the_access_in_progress_is_over() {
+        let part = Arc::new(WindowPart::new(64, 8, 1, None));
+        let over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let closes = || {
+                part.close();
+                assert!(over.load(Ordering::Relaxed));
+            };
+            let copies = || {
+                let closing = scope.spawn(closes);
+                while !part.lock().closed {
+                    thread::yield_now();
+                }
+                // Whoever does not wait is gone after this.
+                (0..1000).for_each(|_| thread::yield_now());
+                over.store(true, Ordering::Relaxed);
+                closing
+            };
+            let mut closing = None;
+            access_bytes(&part, 8, || closing = Some(copies())).unwrap();
+            closing.unwrap().join().unwrap();
+        });
+        assert!(access_bytes(&part, 8, || ()).is_err());
+    }
+
+    #[test]
+    fn an_access_that_fails_after_waiting_keeps_no_other_one_waiting() {
+        let part = Arc::new(WindowPart::new(64, 8, 1, None));
+        thread::scope(|scope| {
+            let mut others = Vec::new();
+            let all_wait = || {
+                for number in [9, 9, 8, 9] {
+                    let part = &part;
+                    others.push(scope.spawn(move || access_bytes(part, number, || ()).is_ok()));
+                }
+                waited_for_by(&part, 4);
+            };
+            access_bytes(&part, 8, all_wait).unwrap();
+            let over: Vec<bool> = others.into_iter().map(|it| it.join().unwrap()).collect();
+            assert_eq!(over, [false, false, true, false]);
+        });
+    }
 
     #[test]
     fn what_has_bytes_is_detached_before_what_has_none_at_the_same_address() {

@@ -25,6 +25,30 @@ static void read_names(int argc, char **argv, int only) {
     say("from %d: %s", optind, optind < argc ? argv[optind] : "-");
 }
 
+/* Each rank sets its generators up by its number, after the one before it. */
+static void draw_from_states(void) {
+    static char table[64];
+    unsigned short seed[3] = {rank, 2, 3}, of_lcong[7] = {4, 5, rank, 0xe66d, 0xdeec, 5, 11}, own[3] = {1, 1, rank};
+    for (int i = 0; i < size; i++, MPI_Barrier(MPI_COMM_WORLD)) if (i == rank) srandom(7), initstate(rank + 1, table, sizeof table);
+    long first = random();
+    MPI_Barrier(MPI_COMM_WORLD);
+    long second = random();
+    char *before = setstate(table);
+    long again = random();
+    say("of a table: %ld %ld, %d, %ld", first, second, before == table, again);
+    for (int i = 0; i < size; i++, MPI_Barrier(MPI_COMM_WORLD)) if (i == rank) seed48(seed);
+    long third = lrand48();
+    MPI_Barrier(MPI_COMM_WORLD);
+    unsigned short *old = seed48(seed);
+    say("of a seed: %ld, %d %d %d", third, old[0], old[1], old[2]);
+    for (int i = 0; i < size; i++, MPI_Barrier(MPI_COMM_WORLD)) if (i == rank) lcong48(of_lcong);
+    double fourth = drand48();
+    MPI_Barrier(MPI_COMM_WORLD);
+    double fifth = erand48(own);
+    long sixth = nrand48(own), seventh = jrand48(own);
+    say("of a factor: %.12g %.12g %ld %ld", fourth, fifth, sixth, seventh);
+}
+
 int main(int argc, char **argv) {
     begin(&argc, &argv);
     char number[8];
@@ -67,6 +91,7 @@ int main(int argc, char **argv) {
         long other = lrand48(), third = mrand48();
         say("%g: %.12g %ld %ld", unset, one, other, third);
     }
+    draw_from_states();
     MPI_Finalize();
     return 0;
 }

@@ -4,6 +4,8 @@
 //! The result is a shared object, of which each rank has a copy of its own. What ends a process there ends a rank, what it
 //! prints comes out in whole lines, and a global name of the program is its own, whatever the launcher has under it.
 
+mod defined;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ use std::process::{Command, ExitCode, ExitStatus};
 
 /// Names of the C library that mean something else in a rank: functions that end a process, its output, and functions with a
 /// state of which a process has one.
-const WRAPPED: [&str; 32] = [
+const WRAPPED: [&str; 39] = [
     "exit",
     "_exit",
     "_Exit",
@@ -40,10 +42,17 @@ const WRAPPED: [&str; 32] = [
     "srand",
     "random",
     "srandom",
+    "initstate",
+    "setstate",
     "drand48",
     "lrand48",
     "mrand48",
     "srand48",
+    "erand48",
+    "nrand48",
+    "jrand48",
+    "seed48",
+    "lcong48",
 ];
 
 fn main() -> ExitCode {
@@ -63,7 +72,8 @@ fn main() -> ExitCode {
                 compiler(),
                 command(
                     Path::new("<folder of mpi.h and what is linked>"),
-                    &arguments[1..]
+                    &arguments[1..],
+                    &WRAPPED
                 )
                 .join(" ")
             );
@@ -93,8 +103,8 @@ fn only_compiles(arguments: &[String]) -> bool {
         .any(|it| ["-c", "-S", "-E", "-M", "-MM", "-fsyntax-only"].contains(&it.as_str()))
 }
 
-/// The arguments of the compiler.
-fn command(folder: &Path, arguments: &[String]) -> Vec<String> {
+/// The arguments of the compiler, with the names whose uses lead elsewhere.
+fn command(folder: &Path, arguments: &[String], wrapped: &[&str]) -> Vec<String> {
     let mut all = vec![
         "-g".into(),
         "-fPIC".into(),
@@ -104,7 +114,7 @@ fn command(folder: &Path, arguments: &[String]) -> Vec<String> {
     if !only_compiles(arguments) {
         all.extend(LINKED.map(|(.., made)| folder.join(made).display().to_string()));
         all.extend(["-shared".into(), "-Wl,-Bsymbolic".into()]);
-        all.extend(WRAPPED.map(|name| format!("-Wl,--wrap={name}")));
+        all.extend(wrapped.iter().map(|name| format!("-Wl,--wrap={name}")));
     }
     all
 }
@@ -124,9 +134,43 @@ fn compile_in(folder: &Path, arguments: &[String]) -> std::io::Result<ExitStatus
             }
         }
     }
-    Command::new(compiler())
-        .args(command(folder, arguments))
-        .status()
+    let made = Command::new(compiler())
+        .args(command(folder, arguments, &WRAPPED))
+        .status()?;
+    if !made.success() || only_compiles(arguments) {
+        return Ok(made);
+    }
+    with_own_functions(folder, arguments).map(|again| again.unwrap_or(made))
+}
+
+/// Where the compiler puts the program.
+fn output(arguments: &[String]) -> &str {
+    let separate = arguments.iter().position(|it| it == "-o");
+    let separate = separate.and_then(|at| arguments.get(at + 1));
+    let joined = || arguments.iter().find_map(|it| it.strip_prefix("-o"));
+    separate
+        .map(String::as_str)
+        .or_else(joined)
+        .unwrap_or("a.out")
+}
+
+/// Links a program once more that defines functions of these names itself: they are its own in all its files.
+fn with_own_functions(folder: &Path, arguments: &[String]) -> std::io::Result<Option<ExitStatus>> {
+    let own = fs::read(output(arguments)).map(|program| defined::defined(&program, &WRAPPED));
+    let own = own.unwrap_or_default();
+    if own.is_empty() {
+        return Ok(None);
+    }
+    let mut others = WRAPPED.to_vec();
+    others.retain(|name| !own.contains(name));
+    let made = Command::new(compiler())
+        .args(command(folder, arguments, &others))
+        .output()?;
+    // Its warnings were printed before.
+    if !made.status.success() {
+        eprint!("{}", String::from_utf8_lossy(&made.stderr));
+    }
+    Ok(Some(made.status))
 }
 
 fn compile(arguments: &[String]) -> std::io::Result<ExitCode> {
