@@ -1,8 +1,8 @@
 //! The simulator, compared with a naive one, with the closed formulas, and on broken schedules.
 
-mod common;
 #[path = "simulate/causes.rs"]
 mod causes;
+mod common;
 #[path = "simulate/faults.rs"]
 mod faults;
 #[path = "simulate/formulas.rs"]

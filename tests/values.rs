@@ -263,7 +263,9 @@ fn the_value_that_no_rank_gets_in_an_exclusive_scan_is_destroyed_after_the_call(
     each(|comm| {
         let is_last = comm.rank() + 1 == comm.size();
         let scan = || {
-            let scan = comm.values().exclusive_scan(Panics(is_last), |left, _| left);
+            let scan = comm
+                .values()
+                .exclusive_scan(Panics(is_last), |left, _| left);
             scan.map(drop)
         };
         assert_eq!(catch_unwind(AssertUnwindSafe(scan)).is_err(), is_last);

@@ -312,7 +312,11 @@ mod tests {
                     continue;
                 }
                 let whole = point.length.is_multiple_of(ranks);
-                assert!(whole || !subject.has_blocks(), "{subject}: {}", point.length);
+                assert!(
+                    whole || !subject.has_blocks(),
+                    "{subject}: {}",
+                    point.length
+                );
             }
         }
     }

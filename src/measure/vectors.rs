@@ -321,7 +321,9 @@ mod tests {
         let shapes = [1, 2, 3, 5].map(|ranks| [1, 74, 600].map(|length| (ranks, length)));
         for (ranks, length) in shapes.into_iter().flatten() {
             let roots = (0..ranks).flat_map(|root| [(root, false), (root, true)]);
-            for (subject, (root, into)) in Subject::all().flat_map(|one| roots.clone().map(move |it| (one, it))) {
+            for (subject, (root, into)) in
+                Subject::all().flat_map(|one| roots.clone().map(move |it| (one, it)))
+            {
                 for op in [Op::Sum, Op::Product, Op::Max, Op::And, Op::Xor] {
                     let point = Point::new(subject, ranks, length, Type::U8);
                     with(&Point {
@@ -362,7 +364,13 @@ mod tests {
                 let mut vectors = Vectors::<u8>::new(point, rank);
                 vectors.fill(point, rank, 2);
                 let input = |i: usize| u8::value(point.op, place(rank, 2, i));
-                assert!(vectors.output.iter().copied().eq((0..point.length).map(input)));
+                assert!(
+                    vectors
+                        .output
+                        .iter()
+                        .copied()
+                        .eq((0..point.length).map(input))
+                );
                 assert!(vectors.input.is_empty());
             }
         });

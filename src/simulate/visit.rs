@@ -31,11 +31,10 @@ impl Visit {
         sender_start: f64,
     ) -> Visit {
         let (mut sending, mut receiving, mut folding) = (0.0, 0.0, 0.0);
-        let (mut end, mut waited, mut sent_last) = (start, false, false);
+        let (mut end, mut waited, mut sent_last) = (start, false, step.send.is_some());
         if let Some(send) = step.send {
             sending = tolls.link(rank, send.peer).port(send.region.elements());
             end = start + sending;
-            sent_last = true;
         }
         if let Some(recv) = step.recv {
             let (link, elements) = (tolls.link(rank, recv.peer), recv.region.elements());

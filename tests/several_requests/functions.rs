@@ -143,7 +143,11 @@ fn a_test_that_is_refused_ends_no_request() {
         assert_eq!((all[0].0[0], all[1].0[0]), (5, 6));
         Ok(())
     });
-    // Operations 3 to 6 of the rank are these four.
+}
+
+#[test]
+fn a_test_whose_fault_is_injected_ends_no_request() {
+    // Operations 3 to 6 of the rank are its four tests that find nothing.
     for nth in 3..=6 {
         let world = World::new(1).check(false).inject(0, nth, Fault::Error);
         let report = world.run_each(|comm| {

@@ -113,6 +113,26 @@ fn each_fault_names_its_culprit() {
 }
 
 #[test]
+fn parameters_that_are_times_alone_and_not_together_are_refused() {
+    let link = *MachineModel::default().link(0, 1);
+    let long = Link {
+        per_byte: 1e300,
+        ..link
+    };
+    let late = Link {
+        latency: f64::MAX,
+        overhead: f64::MAX,
+        ..link
+    };
+    for (link, what) in [(long, "time per element"), (late, "transit time")] {
+        let machine = MachineModel::flat(link).element_bytes(1 << 40);
+        let fault = simulate(&simple_exchange(4, 0), &machine).unwrap_err();
+        let says = format!("a {what} of inf: it must be finite and not negative");
+        assert_eq!(fault.to_string(), says);
+    }
+}
+
+#[test]
 fn what_the_machine_or_the_size_makes_impossible_is_refused() {
     let exchange = simple_exchange(4, 8);
     let negative = MachineModel::alpha_beta_gamma(1.0, -1.0, 0.0);
@@ -129,22 +149,6 @@ fn what_the_machine_or_the_size_makes_impossible_is_refused() {
         ));
     }
     let link = *MachineModel::default().link(0, 1);
-    // Each parameter alone is a time, and nothing times infinity is none.
-    let long = Link {
-        per_byte: 1e300,
-        ..link
-    };
-    let late = Link {
-        latency: f64::MAX,
-        overhead: f64::MAX,
-        ..link
-    };
-    for (link, what) in [(long, "time per element"), (late, "transit time")] {
-        let machine = MachineModel::flat(link).element_bytes(1 << 40);
-        let fault = simulate(&simple_exchange(4, 0), &machine).unwrap_err();
-        let says = format!("a {what} of inf: it must be finite and not negative");
-        assert_eq!(fault.to_string(), says);
-    }
     let machine = MachineModel::two_level(0, link, link);
     assert_eq!(
         critical_path(&exchange, &machine),
