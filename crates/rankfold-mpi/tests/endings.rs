@@ -1,14 +1,23 @@
 //! Programs in C of which a rank ends the process, or would: the launcher ends with a report. They need a C compiler.
 #![cfg(feature = "exports")]
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
-/// Compiles the program; `None` if there is no compiler.
-fn compiled(name: &str, optimized: &str) -> Option<PathBuf> {
+/// Compiles the program, once for all tests; `None` if there is no compiler.
+fn compiled(optimized: &'static str) -> Option<PathBuf> {
+    static PROGRAMS: Mutex<BTreeMap<&str, PathBuf>> = Mutex::new(BTreeMap::new());
     Command::new("cc").arg("--version").output().ok()?;
+    let mut programs = PROGRAMS.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = programs.entry(optimized);
+    Some(program.or_insert_with(|| compile(optimized)).clone())
+}
+
+fn compile(optimized: &str) -> PathBuf {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/c/wrong");
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("endings-{name}{optimized}"));
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("endings{optimized}"));
     let made = Command::new(env!("CARGO_BIN_EXE_rankfold-mpicc"))
         .args([optimized, "-w", "-pthread"])
         .arg(folder.join("endings.c"))
@@ -16,7 +25,7 @@ fn compiled(name: &str, optimized: &str) -> Option<PathBuf> {
         .arg(&program)
         .status();
     assert!(made.unwrap().success());
-    Some(program)
+    program
 }
 
 /// What is reported of a program whose rank 1 ends in this way, and the code of the launcher.
@@ -24,14 +33,14 @@ fn report(how: &str) -> Option<(String, Option<i32>)> {
     report_of(how, "-O0")
 }
 
-fn output_of(how: &str, optimized: &str) -> Option<Output> {
+fn output_of(how: &str, optimized: &'static str) -> Option<Output> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_rankfold-mpirun"));
-    let program = compiled(how, optimized)?;
+    let program = compiled(optimized)?;
     let output = command.args(["-n", "3"]).arg(program).arg(how).output();
     Some(output.unwrap())
 }
 
-fn report_of(how: &str, optimized: &str) -> Option<(String, Option<i32>)> {
+fn report_of(how: &str, optimized: &'static str) -> Option<(String, Option<i32>)> {
     let output = output_of(how, optimized)?;
     let errors = String::from_utf8_lossy(&output.stderr).into_owned();
     Some((errors, output.status.code()))
