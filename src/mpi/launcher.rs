@@ -11,6 +11,8 @@ pub(crate) struct Launched {
     pub(crate) libraries: Vec<OsString>,
     /// The number of processes that were started together, if it is known.
     pub(crate) processes: Option<usize>,
+    /// Whether it is known to be more than one.
+    pub(crate) several: bool,
 }
 
 impl Launched {
@@ -20,6 +22,10 @@ impl Launched {
             Some(started) if started != count => Err(format!(
                 "the launcher has started {started} processes, and {library} knows of {count}: it belongs to another \
                  MPI; RANKFOLD_MPI names the library"
+            )),
+            None if self.several && count == 1 => Err(format!(
+                "the launcher has started several processes, and {library} knows of this one alone: it belongs to another \
+                 MPI, or lacks PMIx; RANKFOLD_MPI names the library, or is off, to run a world of its own in each"
             )),
             _ => Ok(()),
         }
@@ -73,12 +79,12 @@ fn launched_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Launched> 
         return None;
     }
     let is_set = |names: &[&str]| names.iter().any(|name| variable(name).is_some());
-    let number = |name| variable(name)?.to_str()?.parse().ok();
-    let (own, processes) = if is_set(&["OMPI_COMM_WORLD_SIZE", "PMIX_RANK"]) {
-        (
-            ["libmpi.so.40", "libmpi.so"],
-            number("OMPI_COMM_WORLD_SIZE"),
-        )
+    let number = |name| variable(name)?.to_str()?.parse::<usize>().ok();
+    let open_mpi = number("OMPI_COMM_WORLD_SIZE");
+    // Hydra under Slurm may pass on the variable of PMIx that its own daemon was started with.
+    let is_hydra = open_mpi.is_none() && number("PMI_SIZE").is_some() && is_set(&["PMI_RANK"]);
+    let (own, processes) = if !is_hydra && is_set(&["OMPI_COMM_WORLD_SIZE", "PMIX_RANK"]) {
+        (["libmpi.so.40", "libmpi.so"], open_mpi)
     } else if is_set(&["PMI_SIZE", "PMI_RANK", "PMI_FD"]) {
         (["libmpich.so.12", "libmpi.so.12"], number("PMI_SIZE"))
     } else {
@@ -92,9 +98,11 @@ fn launched_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Launched> 
             .map(OsString::from)
             .collect(),
     };
+    let several = processes.or_else(|| number("SLURM_STEP_NUM_TASKS"));
     Some(Launched {
         libraries,
         processes,
+        several: several.is_some_and(|several| several > 1),
     })
 }
 
@@ -118,12 +126,29 @@ mod tests {
         let launched = |processes| Launched {
             libraries: Vec::new(),
             processes,
+            several: false,
         };
         assert_eq!(launched(Some(2)).agrees(2, "x.so"), Ok(()));
         assert_eq!(launched(None).agrees(1, "x.so"), Ok(()));
         let refused = launched(Some(2)).agrees(1, "x.so").unwrap_err();
         assert!(
             refused.contains("started 2 processes, and x.so knows of 1"),
+            "{refused}"
+        );
+        let of_srun = |tasks| {
+            let step = [("PMIX_RANK", "1"), ("SLURM_STEP_NUM_TASKS", tasks)];
+            launched_by(&|name| value(&step, name)).unwrap()
+        };
+        assert_eq!(of_srun("1").agrees(1, "x.so"), Ok(()));
+        assert_eq!(of_srun("2").agrees(2, "x.so"), Ok(()));
+        assert_eq!(
+            of_srun("2").agrees(4, "x.so"),
+            Ok(()),
+            "of several components"
+        );
+        let refused = of_srun("2").agrees(1, "x.so").unwrap_err();
+        assert!(
+            refused.contains("x.so knows of this one alone"),
             "{refused}"
         );
     }
@@ -147,6 +172,10 @@ mod tests {
         );
         let mpich = [("PMI_SIZE", "2"), ("PMI_RANK", "1")];
         assert_eq!(found(&mpich), library("libmpich.so.12", Some(2)));
+        let under_srun = [&mpich[..], &[("PMIX_RANK", "0")]].concat();
+        assert_eq!(found(&under_srun), library("libmpich.so.12", Some(2)));
+        let beside_open = [&mpich[..], &[open]].concat();
+        assert_eq!(found(&beside_open), library("libmpi.so.40", Some(3)));
     }
 
     /// A task of a step of two, with these variables changed.

@@ -270,8 +270,8 @@ impl World {
     ///
     /// A rank whose memory another rank is using, perhaps in an operator that does not end, cannot leave its call
     /// before that has ended. The watchdog then prints once, on standard error, what each rank is doing, and the rank
-    /// continues to wait. A rank from whose memory MPI sends a long message to another process waits as well, without
-    /// that word.
+    /// continues to wait. A rank from whose memory MPI sends a long message to another process, or into whose memory MPI
+    /// receives one, waits as well, without that word.
     pub fn timeout(mut self, patience: Duration) -> World {
         self.timeout = Some(patience);
         self

@@ -1,6 +1,7 @@
 //! The processes of this program, from the first world that is spread over them until the process exits.
 
 use std::collections::VecDeque;
+use std::process;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::{self, ThreadId};
@@ -15,6 +16,8 @@ use crate::mpi::{Deliver, Launched, Left, Message, Processes};
 
 /// The state of this process among the others, kept until it exits.
 pub(super) struct Session {
+    /// The process that has joined the others: one that it forks has not.
+    pid: u32,
     pub processes: Processes,
     /// Number of worlds that were opened.
     worlds: AtomicU32,
@@ -50,9 +53,11 @@ pub(super) const LONG: Duration = Duration::from_millis(1);
 /// goodbye is said again.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Called by the C library when the process exits, whatever has happened in it before.
+/// Called by the C library when the process exits, whatever has happened in it before; and when one exits that this process
+/// has forked, which has nothing of MPI.
 extern "C" fn last() {
-    if let Some(Ok(session)) = SESSION.get() {
+    let session = SESSION.get().and_then(|session| session.as_ref().ok());
+    if let Some(session) = session.filter(|session| session.pid == process::id()) {
         session.say_bye();
         session.processes.finish();
     }
@@ -70,6 +75,7 @@ pub(super) fn session(launched: &Launched) -> Result<&'static Session, String> {
 impl Session {
     pub(super) fn new(processes: Processes) -> Session {
         Session {
+            pid: process::id(),
             worlds: AtomicU32::new(0),
             stage: Mutex::new(Stage::Over),
             membership: Membership::new((processes.me, processes.count)),
@@ -353,7 +359,7 @@ impl Nap {
     const YIELDS: u32 = 100;
 
     pub(super) fn pass(&mut self) {
-        self.looks += 1;
+        self.looks = self.looks.saturating_add(1);
         match self.looks.checked_sub(Self::YIELDS) {
             None => thread::yield_now(),
             Some(more) => thread::sleep((SHORT * (more + 1)).min(LONG)),
@@ -367,7 +373,7 @@ const LOOKS: u32 = 16;
 /// Between two looks for messages.
 #[inline]
 pub(super) fn pause(looks: &mut u32) {
-    *looks += 1;
+    *looks = looks.wrapping_add(1);
     if looks.is_multiple_of(LOOKS) {
         thread::yield_now();
     }
