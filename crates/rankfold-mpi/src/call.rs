@@ -275,7 +275,7 @@ fn note_leaks(rank: &Rank, at: &str) {
     }
 }
 
-/// `MPI_Finalize`. Nothing here waits, for the same reason.
+/// `MPI_Finalize`. Nothing here waits, for the same reason, but for a copy of another rank from or to a window of this one.
 pub(crate) fn finalise(caller: &Caller) -> c_int {
     let Some(rank) = current() else {
         return stray(FINALIZE);

@@ -1,5 +1,6 @@
 //! Flushes in progress: requests that are over once the messages have left which were in a buffer when they were started. A
-//! message takes its place in the buffer until it has left, and whoever waits for the buffer waits for it.
+//! message takes its place in the buffer until it has left, and whoever waits for the buffer waits for it, unless the request
+//! of the flush was freed.
 
 use std::mem;
 
@@ -17,12 +18,15 @@ pub(crate) struct Flush {
     /// Whose buffer it is of.
     of: usize,
     request: MPI_Request,
+    /// The handles of the communicators of its messages.
+    on: Vec<usize>,
 }
 
 /// Starts a flush of a buffer. What an earlier one waits for it does not wait for.
 pub(crate) fn start(rank: &Rank, of: usize) -> Out<MPI_Request> {
+    sweep(rank);
     let open = unsent(rank, of)?.into_iter();
-    let open = open.map(|it| it.request).collect();
+    let (on, open): (Vec<_>, Vec<_>) = open.map(|it| (it.on, it.request)).unzip();
     let finish = |_: &Rank, _: &Caller, _: Vec<RequestPart>| Ok(Stat::EMPTY);
     let mut pending = Pending::new(open, Box::new(finish)).sending();
     pending.on = of;
@@ -30,7 +34,7 @@ pub(crate) fn start(rank: &Rank, of: usize) -> Out<MPI_Request> {
     rank.buffers
         .flushes
         .borrow_mut()
-        .push(Flush { of, request });
+        .push(Flush { of, request, on });
     Ok(request)
 }
 
@@ -49,8 +53,8 @@ pub(crate) fn sweep(rank: &Rank) {
     let tested = |mut pending: Pending| match pending.test(rank) {
         Ok(_) => pending,
         Err(error) => Pending {
-            on: pending.on,
-            ..Pending::ended(Err(error))
+            failed: Some(error),
+            ..pending
         },
     };
     let mut flushes = rank.buffers.flushes.take();
@@ -66,13 +70,12 @@ pub(crate) fn take_open(rank: &Rank, of: usize) -> Vec<Sending> {
     rank.buffers.flushes.replace(others);
     for flush in here {
         with_pending(rank, &flush, |mut pending| {
-            pending.places.clear();
-            let (on, within) = (pending.on, of);
+            let places = mem::take(&mut pending.places).into_iter();
             let open = mem::take(&mut pending.open).into_iter();
-            taken.extend(open.map(|request| Sending {
+            taken.extend(places.zip(open).map(|(place, request)| Sending {
                 request,
-                on,
-                within,
+                on: flush.on[place],
+                within: of,
             }));
             pending
         });

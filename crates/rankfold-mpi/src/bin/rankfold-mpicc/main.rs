@@ -157,8 +157,15 @@ fn output(arguments: &[String]) -> &str {
 /// Links a program once more that defines functions of these names itself: they are its own in all its files.
 fn with_own_functions(folder: &Path, arguments: &[String]) -> std::io::Result<Option<ExitStatus>> {
     let own = fs::read(output(arguments)).map(|program| defined::defined(&program, &WRAPPED));
-    let own = own.unwrap_or_default();
-    if own.is_empty() {
+    let mut own = own.unwrap_or_default();
+    // What is linked calls the function of the C library by way of the linker.
+    own.retain(|name| *name != "fileno");
+    // Of the C library's function the results are where it writes them.
+    if !own.iter().any(|name| name.starts_with("getopt")) {
+        own.retain(|name| !name.starts_with("opt"));
+    }
+    // What comes from the standard input was read before.
+    if own.is_empty() || arguments.iter().any(|it| it == "-") {
         return Ok(None);
     }
     let mut others = WRAPPED.to_vec();
