@@ -112,6 +112,8 @@ fn command(folder: &Path, arguments: &[String], wrapped: &[&str]) -> Vec<String>
     ];
     all.extend(arguments.iter().cloned());
     if !only_compiles(arguments) {
+        // After a `-x c` of the program.
+        all.extend(["-x".into(), "none".into()]);
         all.extend(LINKED.map(|(.., made)| folder.join(made).display().to_string()));
         all.extend(["-shared".into(), "-Wl,-Bsymbolic".into()]);
         all.extend(wrapped.iter().map(|name| format!("-Wl,--wrap={name}")));
