@@ -11,7 +11,7 @@ pub(crate) struct Launched {
     pub(crate) libraries: Vec<OsString>,
     /// The number of processes that were started together, if it is known.
     pub(crate) processes: Option<usize>,
-    /// Whether it is known to be more than one.
+    /// Whether `srun` says that it has started more than one.
     pub(crate) several: bool,
 }
 
@@ -98,11 +98,10 @@ fn launched_by(variable: &dyn Fn(&str) -> Option<OsString>) -> Option<Launched> 
             .map(OsString::from)
             .collect(),
     };
-    let several = processes.or_else(|| number("SLURM_STEP_NUM_TASKS"));
     Some(Launched {
         libraries,
         processes,
-        several: several.is_some_and(|several| several > 1),
+        several: number("SLURM_STEP_NUM_TASKS").is_some_and(|tasks| tasks > 1),
     })
 }
 

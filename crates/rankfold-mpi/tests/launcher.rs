@@ -385,3 +385,31 @@ fn functions_of_the_program_under_names_of_the_c_library_are_called_from_all_its
         assert_eq!(text(&output.stdout), "4 -7 7 2 1\n".repeat(2), "{how}");
     }
 }
+
+/// The library writes `optind` itself, which other files than that of the definition read; and it calls `fileno`.
+#[test]
+fn a_program_that_defines_optind_and_no_getopt_reads_what_getopt_writes_and_one_with_fileno_runs() {
+    let source = r#"
+        #include <mpi.h>
+        #include <stdio.h>
+        #include <unistd.h>
+        int fileno(FILE *file) { return 3; }
+        int main(int argc, char **argv) {
+            MPI_Init(&argc, &argv);
+            while (getopt(argc, argv, "ab") != -1) continue;
+            printf("%d %d\n", optind, fileno(stdout));
+            return MPI_Finalize();
+        }
+    "#;
+    let place = folder("own-optind-other");
+    fs::create_dir_all(&place).unwrap();
+    let other = place.join("other.c");
+    fs::write(&other, "int optind = 1;").unwrap();
+    let flags = ["-O1", "-w", other.to_str().unwrap()];
+    let Some(program) = made_of("own-optind", "cc", &flags, source) else {
+        return;
+    };
+    let output = run(&["-n", "2"], &program, &["-a", "-b"]);
+    let errors = text(&output.stderr);
+    assert_eq!(text(&output.stdout), "3 3\n".repeat(2), "{errors}");
+}

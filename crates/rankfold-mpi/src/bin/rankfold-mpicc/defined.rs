@@ -1,25 +1,15 @@
 //! Which names a linked object defines for all files it was made of. Those that are hidden look as those of one file do.
 
+use crate::sections::{SYMBOL, extent, heads, kind, place};
+
 /// `SHT_SYMTAB` and `SHT_DYNSYM`.
 const TABLES: [u64; 2] = [2, 11];
-const SYMBOL: usize = 24;
 /// `STB_LOCAL`.
 const LOCAL: u8 = 0;
 
-fn number<const N: usize>(file: &[u8], at: usize) -> Option<u64> {
-    let bytes = file.get(at..at.checked_add(N)?)?;
-    let value = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
-    Some(bytes.iter().rev().fold(0, value))
-}
-
-fn place<const N: usize>(file: &[u8], at: usize) -> Option<usize> {
-    usize::try_from(number::<N>(file, at)?).ok()
-}
-
 /// The bytes of a section.
-fn contents(file: &[u8], section: usize) -> Option<&[u8]> {
-    let first = place::<8>(file, section.checked_add(24)?)?;
-    let len = place::<8>(file, section.checked_add(32)?)?;
+fn contents(file: &[u8], head: usize) -> Option<&[u8]> {
+    let (first, len) = extent(file, head)?;
     file.get(first..first.checked_add(len)?)
 }
 
@@ -33,31 +23,23 @@ fn name<'f>(symbol: &[u8], names: &'f [u8]) -> Option<&'f [u8]> {
 }
 
 /// The names that the symbols of a section define.
-fn names_of(file: &[u8], (first, size): (usize, usize), nth: usize) -> Option<Vec<&[u8]>> {
-    let section = first.checked_add(nth * size)?;
-    let kind = number::<4>(file, section.checked_add(4)?)?;
-    if !TABLES.contains(&kind) {
+fn names_of<'f>(file: &'f [u8], heads: &[usize], head: usize) -> Option<Vec<&'f [u8]>> {
+    if !TABLES.contains(&kind(file, head)?) {
         return None;
     }
-    let symbols = contents(file, section)?;
-    let linked = place::<4>(file, section.checked_add(40)?)?;
-    let names = contents(file, first.checked_add(linked.checked_mul(size)?)?)?;
-    let all = symbols.chunks_exact(SYMBOL);
-    Some(all.filter_map(|symbol| name(symbol, names)).collect())
+    let linked = place::<4>(file, head.checked_add(40)?)?;
+    let names = contents(file, *heads.get(linked)?)?;
+    let symbols = contents(file, head)?.chunks_exact(SYMBOL);
+    Some(symbols.filter_map(|symbol| name(symbol, names)).collect())
 }
 
-/// Those of some names that an object defines; none for what is no object of 64 bits in the order of bytes that is read here.
+/// Those of some names that an object defines; none for what is no object that can be read here.
 pub fn defined<'n>(file: &[u8], wanted: &[&'n str]) -> Vec<&'n str> {
-    let sections = || {
-        let is_object = file.starts_with(b"\x7fELF\x02\x01");
-        let first = place::<8>(file, 40).filter(|_| is_object)?;
-        Some((first, place::<2>(file, 58)?, place::<2>(file, 60)?))
-    };
-    let Some((first, size, number)) = sections() else {
-        return Vec::new();
-    };
-    let all = (0..number).filter_map(|nth| names_of(file, (first, size), nth));
-    let all: Vec<&[u8]> = all.flatten().collect();
+    let heads = heads(file).unwrap_or_default();
+    let names = heads
+        .iter()
+        .filter_map(|head| names_of(file, &heads, *head));
+    let all: Vec<&[u8]> = names.flatten().collect();
     let is_there = |name: &&&str| all.contains(&name.as_bytes());
     wanted.iter().filter(is_there).copied().collect()
 }

@@ -5,6 +5,8 @@
 //! prints comes out in whole lines, and a global name of the program is its own, whatever the launcher has under it.
 
 mod defined;
+#[path = "../../sections.rs"]
+mod sections;
 
 use std::env;
 use std::fs;

@@ -1,41 +1,20 @@
 //! The table of dynamic symbols of a program: which of its variables the loader would take for one in all copies.
 
+use crate::sections::{SYMBOL, extent, heads, kind};
+
 /// `SHT_DYNSYM`.
-const DYNAMIC_SYMBOLS: u32 = 11;
+const DYNAMIC_SYMBOLS: u64 = 11;
 /// `STB_GNU_UNIQUE`: one for the whole process, whichever object defines it.
 const UNIQUE: u8 = 10;
 /// `STB_GLOBAL`.
 const GLOBAL: u8 = 1;
-const SYMBOL: usize = 24;
 /// Where the kind and the binding of a symbol are in it.
 const INFO: usize = 4;
 
-fn number<const N: usize>(file: &[u8], at: usize) -> Option<u64> {
-    let bytes = file.get(at..at.checked_add(N)?)?;
-    let value = |sum: u64, byte: &u8| sum << 8 | u64::from(*byte);
-    Some(bytes.iter().rev().fold(0, value))
-}
-
-fn place<const N: usize>(file: &[u8], at: usize) -> Option<usize> {
-    usize::try_from(number::<N>(file, at)?).ok()
-}
-
-/// Where the table of dynamic symbols is, and how long; `None` if it is no object of 64 bits in the order of bytes that is
-/// read here.
+/// Where the table of dynamic symbols is, and how long; `None` if there is none.
 fn dynamic_symbols(file: &[u8]) -> Option<(usize, usize)> {
-    if !file.starts_with(b"\x7fELF\x02\x01") {
-        return None;
-    }
-    let (first, size, sections) = (
-        place::<8>(file, 40)?,
-        place::<2>(file, 58)?,
-        place::<2>(file, 60)?,
-    );
-    let section = |nth: usize| first.checked_add(nth * size);
-    let is_it =
-        |at: &usize| number::<4>(file, at.saturating_add(4)) == Some(DYNAMIC_SYMBOLS.into());
-    let at = (0..sections).filter_map(section).find(is_it)?;
-    Some((place::<8>(file, at + 24)?, place::<8>(file, at + 32)?))
+    let is_it = |head: &usize| kind(file, *head) == Some(DYNAMIC_SYMBOLS);
+    extent(file, heads(file)?.into_iter().find(is_it)?)
 }
 
 /// The object with variables of its own, where it has some that are one for the process: inline variables of C++, static

@@ -3,6 +3,8 @@
 mod arguments;
 mod elf;
 mod object;
+#[path = "../../sections.rs"]
+mod sections;
 
 use std::process::ExitCode;
 
