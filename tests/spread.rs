@@ -365,6 +365,8 @@ fn spoiled(program: &str, sizes: &[(usize, usize)], letter: corrupt::Spoiled) {
                 .map(|(name, value)| (*name, value.as_str()))
                 .collect();
             more.push(("RANKFOLD_MPI", library.to_str().unwrap()));
+            // Where letters go past MPI, it has none to spoil.
+            more.push(("RANKFOLD_SHARED_MEMORY", "off"));
             let output = launcher.check_with(program, *processes, *ranks, &more);
             assert!(text(&output).contains("is spoiled"), "{letter:?}");
         }

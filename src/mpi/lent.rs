@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 
 use super::lending::Ticket;
 use super::library::Arrival;
+use super::marked::ANNOUNCED;
 use super::message::{Lent, as_padded};
 use super::requests::{Patience, Receiving, Sending};
-use super::traffic::{ANNOUNCED, Body, Straight, Traffic, tag_of};
+use super::traffic::{Body, Straight, Traffic, tag_of};
 use super::{HEAD, Processes};
 
 /// For how long a sender waits until its message is wanted: the time of a copy at this number of bytes a nanosecond, and
@@ -126,8 +127,11 @@ impl Processes {
         (contents, lent): (&[MaybeUninit<u8>], Lent),
         meanwhile: &mut dyn FnMut(),
     ) {
-        let announce = |traffic: &mut Traffic| traffic.announce((to, contents.len()), head);
-        let announced = self.state.lock().with(announce);
+        let mut announce = |traffic: &mut Traffic| match traffic.is_one_letter(to, contents.len()) {
+            true => Ok(None),
+            false => traffic.announce((to, contents.len()), head),
+        };
+        let announced = self.state.lock().with(&mut announce);
         let Some(ticket) = announced.flatten() else {
             return self.send(to, head, contents);
         };

@@ -4,7 +4,8 @@
 //! - `abi`: the constants in which the binary interfaces of MPI libraries differ
 //! - `library`: the functions of a library that is found when the program runs; `loaded`: how it is loaded
 //! - `requests`: what it reads and writes meanwhile; `message`: the memory of a message that arrives
-//! - `traffic`: what is on its way: letters, and the bodies of those that are long; `lending`: those that may go from where
+//! - `traffic`: what is on its way: letters, and the bodies of those that are long; `marked`: letters that are no messages;
+//!   `node`: letters through memory that processes share; `lending`: those that may go from where
 //!   they are; `lent`: the ranks that wait for that
 //!
 //! MPI is initialized with `MPI_THREAD_SERIALIZED`: every call is made under one lock, and none of them waits for another
@@ -16,7 +17,9 @@ mod lending;
 mod lent;
 mod library;
 mod loaded;
+mod marked;
 mod message;
+pub(crate) mod node;
 mod requests;
 mod traffic;
 
@@ -135,7 +138,7 @@ impl Processes {
         // The launcher would end the job of a process that does not finalize MPI.
         let (me, count) = started.inspect_err(|_| library.finalize(&mut []))?;
         let state = State {
-            traffic: Ok(Traffic::new(library, count)?),
+            traffic: Ok(Traffic::new(library, (me, count))?),
             is_reported: false,
             is_finished: false,
             #[cfg(test)]
@@ -178,19 +181,21 @@ impl Processes {
     /// Sends a message to another process, and waits for nothing: `head`, and then `contents`. A receiver gets what is
     /// long as a body apart from the head.
     pub(crate) fn send(&self, to: usize, head: &[u8; HEAD], contents: &[MaybeUninit<u8>]) {
-        // What is long is copied while other threads may use MPI.
-        let mut body = None;
-        if !traffic::is_short(contents.len()) {
-            let spare = |traffic: &mut Traffic| Ok(traffic.spare_body(contents.len()));
-            let Some(spare) = self.state.lock().with(spare) else {
-                return;
-            };
-            body = Some(spare.filled(contents));
-        }
-        self.state.lock().with(|traffic| match body {
-            None => traffic.send(to, head, contents, None),
-            Some(body) => traffic.send(to, head, &[], Some(body)),
+        let (mut state, mut spare) = (self.state.lock(), None);
+        state.with(|traffic| match traffic.is_one_letter(to, contents.len()) {
+            true => traffic.send(to, head, contents, None),
+            false => {
+                spare = Some(traffic.spare_body(contents.len()));
+                Ok(())
+            }
         });
+        drop(state);
+        // What is long is copied while other threads may use MPI.
+        let body = spare.map(|spare| spare.filled(contents));
+        if body.is_some() {
+            let mut state = self.state.lock();
+            state.with(|traffic| traffic.send(to, head, &[], body));
+        }
     }
 
     /// Sends a short message that its receiver may need to come to its exit, also while this process waits there.

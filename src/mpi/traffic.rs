@@ -10,7 +10,8 @@
 //! letter   ticket │ mark                    the announced message is wanted: the receive of its body is posted
 //! ```
 //!
-//! A few receives for letters of any sender are posted all the time, and posted again in the same order, so that one test
+//! Letters to and from processes that share memory with this one go through [that](super::node), and what has a mark is
+//! [no message](super::marked). For the others a few receives for letters of any sender are posted all the time, and posted again in the same order, so that one test
 //! tells whether the next letter is there, and MPI writes it where it is read. Letters of one process arrive in the order
 //! in which they were sent, and so do bodies; a letter whose body has not arrived holds up those behind it.
 //!
@@ -20,20 +21,23 @@
 //! is then recalled, which does nothing to one whose message MPI has found, and may still be writing.
 
 use std::collections::VecDeque;
-use std::mem::MaybeUninit;
+use std::mem::{self, MaybeUninit};
 
 use super::lending::{Lending, Ticket};
 use super::library::{Arrival, Barrier, Library};
+use super::marked::MARKS;
 use super::message::as_padded;
+use super::node::Node;
 use super::requests::{Patience, Receiving, Sending, Standing};
 use super::{Deliver, HEAD, Message};
 
-/// The bytes of the longest letter, which MPI libraries send at once, and the number of receives for letters.
+/// The bytes of the longest letter over MPI, which MPI libraries send at once.
 const LETTER: usize = 4032;
 const _: () = assert!(
     LETTER <= super::abi::SHORTEST_PART,
     "a letter is one message"
 );
+/// Number of receives for letters.
 const RECEIVES: usize = 16;
 /// The number of bytes at the end of a letter that say how long its body is.
 const LENGTH: usize = size_of::<u64>();
@@ -41,16 +45,13 @@ const LENGTH: usize = size_of::<u64>();
 const LETTERS: i32 = 0;
 const BODIES: i32 = 1;
 const ANNOUNCED_BODIES: i32 = 2;
-/// What marks the last word of a letter that announces a body, and of one by which it is wanted.
-pub(super) const ANNOUNCED: u64 = 1 << 63;
-const WANTED: u64 = 1 << 62;
 /// Number of letters that one poll takes in, and of sends that it tests.
 const AT_ONCE: usize = 64;
 /// Number of buffers that are kept for the next letters and bodies, and the bytes of the longest body among them.
 const SPARES: usize = 8;
 const LONGEST_SPARE: usize = 1 << 24;
 
-/// Whether a message with this number of bytes of contents is one letter.
+/// Whether a message with this number of bytes of contents is one letter over MPI.
 pub(super) fn is_short(contents: usize) -> bool {
     contents <= LETTER - LENGTH - HEAD
 }
@@ -70,6 +71,8 @@ impl Body {
 /// What is on its way.
 pub(super) struct Traffic {
     pub(super) library: Library,
+    /// The letters that go through memory.
+    pub(super) node: Node,
     /// What has not left, with its receivers.
     outgoing: VecDeque<(usize, Sending)>,
     /// The receives for letters; the next letter arrives at `next`, and the one before has been read if `is_read`.
@@ -77,8 +80,8 @@ pub(super) struct Traffic {
     next: usize,
     is_read: bool,
     /// The letters of each process that wait for a body, theirs or that of one before them, and how many there are.
-    waiting: Vec<VecDeque<Waiting>>,
-    bodies: usize,
+    pub(super) waiting: Vec<VecDeque<Waiting>>,
+    pub(super) bodies: usize,
     /// The number of letters that have arrived from each process, and whether nothing of it is read any more.
     pub(super) heard: Vec<u32>,
     unread: Vec<bool>,
@@ -89,7 +92,7 @@ pub(super) struct Traffic {
     pub(super) lending: Lending,
     pub(super) wanted: usize,
     /// The message that goes into memory of the rank that takes in messages, until it is told.
-    straight: Option<Box<Straight>>,
+    pub(super) straight: Option<Box<Straight>>,
     /// Whether the process has said that it exits.
     pub(super) exits: bool,
     /// The barrier at the exit, once it has begun.
@@ -97,10 +100,10 @@ pub(super) struct Traffic {
 }
 
 /// A letter that is not delivered yet.
-struct Waiting {
-    letter: Message,
-    body: Option<Receiving>,
-    was_announced: bool,
+pub(super) struct Waiting {
+    pub letter: Message,
+    pub body: Option<Receiving>,
+    pub was_announced: bool,
 }
 
 /// A message whose body goes into memory of the rank that has taken in its letter.
@@ -112,8 +115,11 @@ pub(super) struct Straight {
 }
 
 impl Traffic {
-    /// Between this process and the others of `processes`.
-    pub(super) fn new(mut library: Library, processes: usize) -> Result<Traffic, String> {
+    /// Between this process, `me`, and the others of so many.
+    pub(super) fn new(
+        mut library: Library,
+        (me, processes): (usize, usize),
+    ) -> Result<Traffic, String> {
         let mut letters = Vec::new();
         for _ in 0..RECEIVES {
             letters.push(library.standing(LETTER, LETTERS)?);
@@ -121,8 +127,9 @@ impl Traffic {
         for letter in &mut letters {
             library.post(letter)?;
         }
-        Ok(Traffic {
+        let mut traffic = Traffic {
             library,
+            node: Node::new((me, processes)),
             outgoing: VecDeque::new(),
             letters,
             next: 0,
@@ -138,7 +145,16 @@ impl Traffic {
             straight: None,
             exits: false,
             exit: None,
-        })
+        };
+        traffic.offer((me, processes))?;
+        Ok(traffic)
+    }
+
+    /// Whether a message to a process with this number of bytes of contents is one letter.
+    #[inline]
+    pub(super) fn is_one_letter(&self, to: usize, contents: usize) -> bool {
+        let longest = self.node.longest(to).unwrap_or(LETTER);
+        contents + LENGTH + HEAD <= longest
     }
 
     /// A buffer for a body of this number of bytes.
@@ -198,6 +214,12 @@ impl Traffic {
         contents: [&[MaybeUninit<u8>]; 2],
         last: u64,
     ) -> Result<(), String> {
+        if self.node.reaches(to) {
+            let [first, second] = contents;
+            self.node
+                .send(to, [first, second, as_padded(&last.to_le_bytes())]);
+            return Ok(());
+        }
         let mut letter = self.spare_letters.pop().unwrap_or_default();
         let bytes = &mut letter.bytes;
         bytes.clear();
@@ -228,15 +250,41 @@ impl Traffic {
         }
     }
 
-    /// Takes in what has arrived, of letters one, or `all`. The receive of a letter is posted again by the next poll: a
-    /// rank that waits for the letter need not wait for that. Returns whether anything is left: a message that goes into
+    /// Takes in what has arrived, of letters one, or `all`. Returns whether anything is left: a message that goes into
     /// memory of the rank that polls, or bodies that are wanted.
     pub(super) fn poll(&mut self, all: bool, deliver: &mut dyn Deliver) -> Result<bool, String> {
         if !self.outgoing.is_empty() {
             self.test_outgoing()?;
         }
-        for _ in 0..if all { AT_ONCE } else { 1 } {
-            if std::mem::take(&mut self.is_read) {
+        self.node.send_waiting();
+        let most = if all { AT_ONCE } else { 1 };
+        let read = self.read_letters(most, deliver)?;
+        // Those of the others come over MPI, where a look takes longer.
+        if self.node.readers.count() + 1 < self.waiting.len() && (all || read == 0) {
+            self.receive_letters(most, deliver)?;
+        }
+        if self.bodies > 0 {
+            self.take_bodies(deliver)?;
+        }
+        Ok(self.wanted > 0 || self.straight.is_some())
+    }
+
+    /// Takes in at most so many letters that have arrived through memory. Returns how many.
+    fn read_letters(&mut self, most: usize, deliver: &mut dyn Deliver) -> Result<usize, String> {
+        let (mut readers, mut opened) = (mem::take(&mut self.node.readers), Ok(()));
+        let read = readers.read(most, |from, letter| {
+            let this = self.open_letter(from, letter, deliver);
+            opened = mem::replace(&mut opened, Ok(())).and(this);
+        });
+        self.node.readers = readers;
+        opened.map(|()| read)
+    }
+
+    /// Takes in at most so many letters that have arrived over MPI. The receive of a letter is posted again by the next
+    /// poll: a rank that waits for the letter need not wait for that.
+    fn receive_letters(&mut self, most: usize, deliver: &mut dyn Deliver) -> Result<(), String> {
+        for _ in 0..most {
+            if mem::take(&mut self.is_read) {
                 self.post_again()?;
             }
             match self.library.has_come(&mut self.letters[self.next])? {
@@ -244,14 +292,15 @@ impl Traffic {
                 Arrival::No => break,
                 Arrival::OtherLength => return Err("a letter is longer than any".into()),
             }
-            self.open_letter(deliver)?;
+            let letters = mem::take(&mut self.letters);
+            let letter = &letters[self.next];
+            let opened = self.open_letter(letter.source, letter.bytes(), deliver);
+            self.letters = letters;
+            opened?;
             self.next = (self.next + 1) % RECEIVES;
             self.is_read = true;
         }
-        if self.bodies > 0 {
-            self.take_bodies(deliver)?;
-        }
-        Ok(self.wanted > 0 || self.straight.is_some())
+        Ok(())
     }
 
     /// The message that goes into memory of the rank that polls.
@@ -266,9 +315,12 @@ impl Traffic {
     }
 
     /// Delivers the letter that has arrived, or lets it wait.
-    fn open_letter(&mut self, deliver: &mut dyn Deliver) -> Result<(), String> {
-        let letter = &self.letters[self.next];
-        let (from, bytes) = (letter.source, letter.bytes());
+    fn open_letter(
+        &mut self,
+        from: usize,
+        bytes: &[u8],
+        deliver: &mut dyn Deliver,
+    ) -> Result<(), String> {
         self.heard[from] = self.heard[from].wrapping_add(1);
         if self.unread[from] {
             return Ok(());
@@ -278,8 +330,8 @@ impl Traffic {
             return Ok(());
         };
         let length = u64::from_le_bytes(*length);
-        if length & (ANNOUNCED | WANTED) != 0 {
-            return self.open_marked((from, length), deliver);
+        if length & MARKS != 0 {
+            return self.open_marked(from, (bytes, length), deliver);
         }
         let length = length as usize;
         if length == 0 && self.waiting[from].is_empty() {
@@ -321,78 +373,11 @@ impl Traffic {
         Ok(())
     }
 
-    /// Opens a letter with a ticket.
-    #[inline(never)]
-    fn open_marked(
-        &mut self,
-        (from, last): (usize, u64),
-        deliver: &mut dyn Deliver,
-    ) -> Result<(), String> {
-        let bytes = self.letters[self.next].bytes();
-        let (bytes, _) = bytes
-            .split_last_chunk::<LENGTH>()
-            .expect("it has a last word");
-        let read = bytes.split_last_chunk().and_then(|(head, word)| {
-            let ticket = Ticket::of(u64::from_le_bytes(*word))?;
-            match last & ANNOUNCED {
-                0 => (head.is_empty() && last == WANTED).then_some((None, ticket)),
-                _ => (head.len() == HEAD).then_some((Some(Message::of(head)), ticket)),
-            }
-        });
-        match read {
-            Some((None, ticket)) => self.lending.want(from, ticket),
-            Some((Some(letter), ticket)) if !is_short((last & !ANNOUNCED) as usize) => {
-                let length = (last & !ANNOUNCED) as usize;
-                let in_one = self.library.is_one_part(length);
-                let lent = match self.waiting[from].is_empty() && in_one {
-                    true => deliver.room(from, letter.bytes(), length),
-                    false => None,
-                };
-                let body = match lent {
-                    Some(lent) => Some(Receiving::into_lent(lent)),
-                    None => Receiving::room_for(length),
-                };
-                match body {
-                    Some(body) => return self.want(from, (letter, ticket), (body, length)),
-                    None => self.read_no_more(from, deliver),
-                }
-            }
-            _ => self.read_no_more(from, deliver),
-        }
-        Ok(())
-    }
-
-    /// Posts the receive of a body that is announced, and says that it is wanted.
-    fn want(
-        &mut self,
-        from: usize,
-        (letter, ticket): (Message, Ticket),
-        (mut body, length): (Receiving, usize),
-    ) -> Result<(), String> {
-        self.library
-            .receive(&mut body, from, (length, tag_of(ticket)))?;
-        let word = ticket.word().to_le_bytes();
-        self.send_letter(from, [as_padded(&word), &[]], WANTED)?;
-        if body.lent.is_some() {
-            let heard = self.heard[from];
-            self.straight = Some(Box::new(Straight { from, body, heard }));
-            return Ok(());
-        }
-        self.bodies += 1;
-        self.wanted += 1;
-        self.waiting[from].push_back(Waiting {
-            letter,
-            body: Some(body),
-            was_announced: true,
-        });
-        Ok(())
-    }
-
     /// A process has sent what is no letter.
-    fn read_no_more(&mut self, from: usize, deliver: &mut dyn Deliver) {
+    pub(super) fn read_no_more(&mut self, from: usize, deliver: &mut dyn Deliver) {
         self.unread[from] = true;
         // The receives that are open stay so: a cancelled one is waited for, and its sender may be in its last call.
-        let waiting = std::mem::take(&mut self.waiting[from]);
+        let waiting = mem::take(&mut self.waiting[from]);
         self.bodies -= waiting.iter().filter(|it| it.body.is_some()).count();
         self.wanted -= waiting.iter().filter(|it| it.was_announced).count();
         deliver.deliver(from, &[], None);
@@ -406,7 +391,7 @@ impl Traffic {
                     match self.library.has_arrived(body)? {
                         Arrival::Yes => {
                             self.bodies -= 1;
-                            self.wanted -= usize::from(std::mem::take(&mut first.was_announced));
+                            self.wanted -= usize::from(mem::take(&mut first.was_announced));
                         }
                         Arrival::No => {
                             self.recall_late(from)?;
@@ -459,13 +444,14 @@ impl Traffic {
     /// Whether all that was sent has left, to the processes that are `waited` for.
     pub(super) fn has_sent_all(&self, waited: &dyn Fn(usize) -> bool) -> bool {
         let mut outgoing = self.outgoing.iter().map(|(to, _)| *to);
-        !outgoing.any(waited) && !self.lending.receivers().any(waited)
+        let mut others = self.lending.receivers().chain(self.node.receivers());
+        !outgoing.any(waited) && !others.any(waited)
     }
 
     /// Whether something is on its way that needs polls.
     pub(super) fn is_busy(&self) -> bool {
-        let mut lent = self.lending.receivers();
-        !self.outgoing.is_empty() || self.bodies > 0 || lent.next().is_some()
+        let mut others = self.lending.receivers().chain(self.node.receivers());
+        !self.outgoing.is_empty() || self.bodies > 0 || others.next().is_some()
     }
 
     /// Whether all processes have come to their exit, and what they have sent has left, to those that are `waited` for. To

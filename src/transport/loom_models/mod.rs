@@ -11,6 +11,7 @@
 //! - `rendezvous`: a rank that lends to a rank that is bound to come sleeps until that one is done, or learns why it is
 //!   not
 //! - `far_mail`: no message from another process is slept through, whichever thread drives MPI (feature `mpi`)
+//! - `node_ring`: letters between processes of one node are read whole, once and in order (feature `mpi`)
 //! - `receipt`: a rank that waits until its message is received is woken, and a revoked message is not received
 //! - `fabric_reuse`: what a run leaves at the endpoints has no meaning in the next
 //! - `shrink`: the surviving ranks find each other
@@ -44,6 +45,8 @@ mod fast_box;
 mod gate;
 mod job_slot;
 mod loan;
+#[cfg(feature = "mpi")]
+mod node_ring;
 mod own_loan;
 mod receipt;
 mod rendezvous;

@@ -181,6 +181,9 @@ pub(super) fn envelope(
     })
 }
 
+/// The shortest contents of a letter that are copied into memory that is kept for others.
+const KEPT: usize = 1 << 15;
+
 /// The packet of a message of elements; `None` if their type is not known here, or if they are not as many as it says.
 pub(super) fn packet(
     envelope: &Envelope,
@@ -189,6 +192,8 @@ pub(super) fn packet(
 ) -> Option<Packet> {
     // A packet with a receipt owns its elements.
     let may_share = !matches!(envelope.kind, Kind::Synchronous(_));
+    let is_long = may_share && contents.len() >= KEPT;
+    let body = body.or_else(|| is_long.then(|| Message::of(contents)));
     let elements = elements(envelope, body.as_ref().map_or(contents, Message::bytes))?;
     if may_share && body.is_some() {
         let (count, info) = (elements.len(), elements.info());
