@@ -129,6 +129,7 @@ impl Processes {
     /// Initializes MPI, once in a process. Waits until all processes that were started together do so. `last` runs
     /// when the process exits.
     pub(crate) fn join(launched: &Launched, last: extern "C" fn()) -> Result<Processes, String> {
+        let shares = node::is_wanted()?;
         let mut library = Library::find(launched)?;
         let started = library.start(last);
         let started = started.and_then(|(me, count)| {
@@ -138,7 +139,7 @@ impl Processes {
         // The launcher would end the job of a process that does not finalize MPI.
         let (me, count) = started.inspect_err(|_| library.finalize(&mut []))?;
         let state = State {
-            traffic: Ok(Traffic::new(library, (me, count))?),
+            traffic: Ok(Traffic::new(library, (me, count), shares)?),
             is_reported: false,
             is_finished: false,
             #[cfg(test)]

@@ -115,10 +115,11 @@ pub(super) struct Straight {
 }
 
 impl Traffic {
-    /// Between this process, `me`, and the others of so many.
+    /// Between this process, `me`, and the others of so many, with which it shares memory or does not.
     pub(super) fn new(
         mut library: Library,
         (me, processes): (usize, usize),
+        shares: bool,
     ) -> Result<Traffic, String> {
         let mut letters = Vec::new();
         for _ in 0..RECEIVES {
@@ -129,7 +130,7 @@ impl Traffic {
         }
         let mut traffic = Traffic {
             library,
-            node: Node::new((me, processes)),
+            node: Node::new((me, processes), shares),
             outgoing: VecDeque::new(),
             letters,
             next: 0,

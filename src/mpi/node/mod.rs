@@ -4,7 +4,7 @@
 //!
 //! Each process offers its segment to all others by a letter over MPI. Who can map it says so by its last letter over
 //! MPI, and sends all others through the segment: what it has sent before comes before that one, so its letters stay in
-//! order. Either direction is on its own. Long bodies go over MPI as ever.
+//! order. Either direction is on its own. Bodies of messages that are too long for a letter go over MPI.
 //!
 //! A letter that finds no room waits until its receiver has read others, for polls of its sender.
 
@@ -17,6 +17,7 @@ mod segment;
 
 use std::collections::VecDeque;
 use std::env;
+use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 
 use ring::{ARENA, Reader, Ring, Writer};
@@ -29,7 +30,7 @@ use super::Bytes;
 const ARENAS: usize = 1 << 27;
 const LEAST: usize = 1 << 14;
 
-/// Says by `off` that this process shares no memory with others.
+/// Says by `off` that this process shares no memory with others, by `on` that it does.
 const CHOICE: &str = "RANKFOLD_SHARED_MEMORY";
 
 /// The letters to and from processes of this node.
@@ -60,12 +61,11 @@ pub(super) struct Readers {
 }
 
 impl Node {
-    /// Of this process among so many.
-    pub(super) fn new((me, count): (usize, usize)) -> Node {
-        let is_off = env::var_os(CHOICE).is_some_and(|choice| choice == "off");
-        let is_alone = is_off || count == 1;
+    /// Of this process among so many, which shares memory or does not.
+    pub(super) fn new((me, count): (usize, usize), shares: bool) -> Node {
+        let shares = shares && count > 1;
         Node {
-            own: (!is_alone).then(|| segment::create(count)).flatten(),
+            own: shares.then(|| segment::create(count)).flatten(),
             me,
             arena: (ARENAS / count).clamp(LEAST, ARENA),
             outboxes: (0..count).map(|_| None).collect(),
@@ -152,6 +152,23 @@ impl Node {
     }
 }
 
+/// Whether this process is to share memory, by its environment.
+pub(super) fn is_wanted() -> Result<bool, String> {
+    chosen(env::var_os(CHOICE).as_deref())
+}
+
+/// The same by the value of the variable.
+fn chosen(value: Option<&OsStr>) -> Result<bool, String> {
+    match value.map(OsStr::as_encoded_bytes) {
+        None | Some(b"" | b"on") => Ok(true),
+        Some(b"off") => Ok(false),
+        Some(_) => Err(format!(
+            "{CHOICE} is {:?} in the environment: it may be on or off",
+            value.unwrap_or_default()
+        )),
+    }
+}
+
 impl Outbox {
     /// Returns how many still wait.
     fn send_waiting(&mut self) -> usize {
@@ -204,7 +221,7 @@ mod tests {
 
     /// Two processes that share memory.
     fn two() -> [Node; 2] {
-        let mut nodes = [0, 1].map(|me| Node::new((me, 2)));
+        let mut nodes = [0, 1].map(|me| Node::new((me, 2), true));
         let offers = [0, 1].map(|me: usize| nodes[me].offer().expect("Linux has such memory"));
         for (me, other) in [(0, 1), (1, 0)] {
             assert!(!nodes[me].reaches(other));
@@ -214,6 +231,20 @@ mod tests {
             assert!(!nodes[other].moves(me), "it has moved");
         }
         nodes
+    }
+
+    #[test]
+    fn memory_is_shared_unless_the_environment_says_off() {
+        let chosen = |value: &str| chosen(Some(value.as_ref()));
+        assert_eq!(
+            ["on", "", "off"].map(chosen),
+            [Ok(true), Ok(true), Ok(false)]
+        );
+        let error = chosen("no").unwrap_err();
+        assert_eq!(
+            error,
+            r#"RANKFOLD_SHARED_MEMORY is "no" in the environment: it may be on or off"#
+        );
     }
 
     #[test]
@@ -243,7 +274,7 @@ mod tests {
 
     #[test]
     fn letters_of_all_processes_are_read_in_turn() {
-        let mut nodes: Vec<_> = (0..3).map(|me| Node::new((me, 3))).collect();
+        let mut nodes: Vec<_> = (0..3).map(|me| Node::new((me, 3), true)).collect();
         let offer = nodes[0].offer().unwrap();
         for other in [1, 2] {
             accept(&mut nodes[other], 0, &offer);
