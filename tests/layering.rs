@@ -49,6 +49,8 @@ const UNSAFE: &[&str] = &[
     "mpi/library.rs",
     "mpi/loaded.rs",
     "mpi/message.rs",
+    "mpi/node/ring.rs",
+    "mpi/node/segment.rs",
     "op/block.rs",
     "op/element_vec.rs",
     "op/elements.rs",

@@ -73,7 +73,7 @@ use crate::transport::{CommShared, Fabric};
 
 /// How often a rank that would give way at once looks first for a message from another process, which takes as long as a
 /// few turns of the ranks here: they mostly wait for this one. And how often it gives way and does so again.
-const FAR_SPINS: usize = 256;
+const FAR_SPINS: usize = 64;
 const FAR_TURNS: usize = 100;
 /// How often a rank that would sleep looks again at once for a long message.
 const LOOKS: u32 = 200;
