@@ -16,17 +16,34 @@ pub(super) enum Set {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Set {
-    /// The best one available. The standard library queries the machine once.
+    /// The best one available.
     #[inline]
     pub(super) fn best() -> Set {
         #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx2") {
-            return Set::Avx2;
+        for set in [Set::Avx512, Set::Avx2] {
+            if set.is_there() {
+                return set;
+            }
         }
         Set::Plain
+    }
+
+    /// Whether the machine has it. The standard library queries that once.
+    #[inline]
+    pub(super) fn is_there(self) -> bool {
+        match self {
+            Set::Plain => true,
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
+            // Processors that had AVX-512 before this extension run slower while they use it.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => std::arch::is_x86_feature_detected!("avx512vbmi2"),
+        }
     }
 
     /// Runs a loop compiled for this set.
@@ -43,6 +60,8 @@ impl Set {
                 Set::Plain => work.run(),
                 #[cfg(target_arch = "x86_64")]
                 Set::Avx2 => with_avx2(work),
+                #[cfg(target_arch = "x86_64")]
+                Set::Avx512 => with_avx512(work),
             }
         }
     }
@@ -54,6 +73,16 @@ impl Set {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn with_avx2(work: impl Loop) {
+    // SAFETY: the caller's promise.
+    unsafe { work.run() }
+}
+
+/// # Safety
+///
+/// As [`Loop::run`].
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512vbmi2")]
+unsafe fn with_avx512(work: impl Loop) {
     // SAFETY: the caller's promise.
     unsafe { work.run() }
 }

@@ -11,9 +11,14 @@ use crate::op::{And, First, Max, MaxLoc, Min, MinLoc, Or, Product, Sum, Xor, com
 
 /// The instruction sets of this machine.
 fn sets() -> Vec<Set> {
-    let mut sets = vec![Set::Plain];
-    sets.extend(Some(Set::best()).filter(|set| *set != Set::Plain));
-    sets
+    let all = [
+        Set::Plain,
+        #[cfg(target_arch = "x86_64")]
+        Set::Avx2,
+        #[cfg(target_arch = "x86_64")]
+        Set::Avx512,
+    ];
+    all.into_iter().filter(|set| set.is_there()).collect()
 }
 
 /// Elements from any bits, with frequent edge cases.

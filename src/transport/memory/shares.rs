@@ -47,10 +47,21 @@ pub(super) fn in_common(epoch: &Epoch) -> (usize, Option<*mut u8>) {
 /// vector that is written, which has `lead` elements before its first line.
 #[inline]
 pub(super) fn share(n: usize, line: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
-    let cut = |i: usize| match span::cut(n, ranks, i) {
+    // Divisions take longer than all else here.
+    let even = |i: usize| match i * usize::from(ranks == 2) {
+        1 => n / 2,
+        _ => span::cut(n, ranks, i),
+    };
+    let whole = |elements: usize| match line.is_power_of_two() {
+        true => elements & !(line - 1),
+        false => elements / line * line,
+    };
+    let cut = |i: usize| match i {
+        0 => 0,
         _ if i == ranks => n,
-        even if even < lead => 0,
-        even => (even - lead) / line * line + lead,
+        _ => even(i)
+            .checked_sub(lead)
+            .map_or(0, |after| whole(after) + lead),
     };
     cut(me)..cut(me + 1)
 }
