@@ -105,6 +105,77 @@ fn number() -> impl Strategy<Value = f64> {
     prop_oneof![all, near, edge].prop_filter("finite", |x| x.is_finite())
 }
 
+/// Many numbers: mantissas times powers of two from one range, which moves now and then, and few that are something else.
+fn many() -> impl Strategy<Value = Vec<f64>> {
+    let lengths = prop_oneof![1..70usize, 2_040..2_060usize, 1..9_000usize];
+    let ranges = prop::collection::vec(
+        (
+            -1_074i32..1_020,
+            prop::sample::select(vec![0, 1, 30, 34, 60, 400]),
+        ),
+        1..5,
+    );
+    let odd = prop_oneof![number(), any::<u64>().prop_map(f64::from_bits)];
+    let odd = prop::collection::vec((any::<prop::sample::Index>(), odd), 0..4);
+    (lengths, ranges, odd, any::<u64>()).prop_map(|(length, ranges, odd, seed)| {
+        let mut random = seed | 1;
+        let mut next = || {
+            random ^= random << 13;
+            random ^= random >> 7;
+            random ^= random << 17;
+            random
+        };
+        let mut numbers: Vec<f64> = (0..length)
+            .map(|place| {
+                let (least, range) = ranges[place * ranges.len() / length];
+                let exponent = (least + (next() % (range + 1)) as i32).min(1_022);
+                let size = 1.0 + (next() >> 12) as f64 * 2f64.powi(-52);
+                // In two steps, as a power may be too small for a number.
+                let x = size * 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
+                if next() % 3 == 0 { -x } else { x }
+            })
+            .collect();
+        odd.into_iter()
+            .for_each(|(place, x)| *place.get_mut(&mut numbers) = x);
+        numbers
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn sums_of_many_numbers_are_those_one_by_one(numbers in many(), cancel in any::<bool>()) {
+        let mut numbers = numbers;
+        if cancel {
+            let back: Vec<f64> = numbers.iter().skip(1).map(|x| -x).collect();
+            numbers.extend(back);
+        }
+        sum(&numbers);
+        sum(&numbers.iter().map(|x| x.clamp(-0.0, 0.0)).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn the_ends_of_the_range_of_extraction() {
+    for exponent in (-1_080..-900).chain(-60..60).chain(900..=1_023) {
+        for apart in [0, 33, 34, 43, 85, 86] {
+            let at = |exponent: i32| 2f64.powi(exponent / 2) * 2f64.powi(exponent - exponent / 2);
+            let [large, small] = [exponent, exponent - apart].map(at);
+            let numbers: Vec<f64> = (0..100)
+                .map(|n| {
+                    if n % 30 == 7 {
+                        -small * 1.1
+                    } else {
+                        large / 3.0
+                    }
+                })
+                .collect();
+            assert_same(sum(&numbers), oracle_sum(&numbers));
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2_000))]
 

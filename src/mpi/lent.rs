@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::lending::Ticket;
 use super::library::Arrival;
-use super::marked::ANNOUNCED;
+use super::marks::ANNOUNCED;
 use super::message::{Lent, as_padded};
 use super::requests::{Patience, Receiving, Sending};
 use super::traffic::{Body, Straight, Traffic, tag_of};

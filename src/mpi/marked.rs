@@ -1,20 +1,12 @@
 //! Letters that are no messages: they announce bodies or want them, or say how letters go.
 
 use super::lending::Ticket;
+use super::marks::{ANNOUNCED, MARKS, MOVED, OFFERED, WANTED};
 use super::message::as_padded;
 use super::node::ADDRESS;
 use super::requests::Receiving;
 use super::traffic::{Straight, Traffic, Waiting, is_short, tag_of};
 use super::{Deliver, HEAD, Message};
-
-/// What marks the last word of a letter that announces a body, and of one by which it is wanted.
-pub(super) const ANNOUNCED: u64 = 1 << 63;
-pub(super) const WANTED: u64 = 1 << 62;
-/// The same of a letter that offers the segment of its sender, and of the last one over MPI.
-pub(super) const OFFERED: u64 = 1 << 61;
-pub(super) const MOVED: u64 = 1 << 60;
-/// All of them.
-pub(super) const MARKS: u64 = ANNOUNCED | WANTED | OFFERED | MOVED;
 
 impl Traffic {
     /// Offers the segment of this process to all others.

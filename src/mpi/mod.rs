@@ -4,7 +4,7 @@
 //! - `abi`: the constants in which the binary interfaces of MPI libraries differ
 //! - `library`: the functions of a library that is found when the program runs; `loaded`: how it is loaded
 //! - `requests`: what it reads and writes meanwhile; `message`: the memory of a message that arrives
-//! - `traffic`: what is on its way: letters, and the bodies of those that are long; `marked`: letters that are no messages;
+//! - `traffic`: what is on its way: letters, and the bodies of those that are long; `marked`: letters that are no messages, by their `marks`;
 //!   `node`: letters through memory that processes share; `lending`: those that may go from where
 //!   they are; `lent`: the ranks that wait for that
 //!
@@ -18,6 +18,7 @@ mod lent;
 mod library;
 mod loaded;
 mod marked;
+mod marks;
 mod message;
 pub(crate) mod node;
 mod requests;

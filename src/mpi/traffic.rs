@@ -25,7 +25,7 @@ use std::mem::{self, MaybeUninit};
 
 use super::lending::{Lending, Ticket};
 use super::library::{Arrival, Barrier, Library};
-use super::marked::MARKS;
+use super::marks::MARKS;
 use super::message::as_padded;
 use super::node::Node;
 use super::requests::{Patience, Receiving, Sending, Standing};

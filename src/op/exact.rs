@@ -12,34 +12,40 @@
 //!   is below `2^32 + 1,000 · 2^53 < 2^63`, and then the carries are moved up: every digit but the highest becomes its
 //!   residue modulo `2^32`. The highest digit takes carries alone. It weighs `2^1070` (`2^2108` for products), so it
 //!   takes `2^100` numbers of the greatest absolute value to overflow it. The sums by exponent of a long slice are
-//!   below `2^64` each; at most 2 · 97 of them have a part in one digit, so it stays below `2^32 + 194 · 2^33 < 2^63`.
+//!   below `2^84` each; at most 2 · 117 of them have a part in one digit, so it stays below `2^32 + 234 · 2^33 < 2^63`.
 //! - *One rounding.* The value of the digits is rounded to an `f64` once, to nearest, ties to even, as IEEE 754 defines
 //!   it for one operation.
 //!
 //! A superaccumulator with carries moved up now and then, and not at every addition, is from Neal, *Fast Exact
 //! Summation Using Small and Large Superaccumulators*, 2015, section 2; one sum for each sign and exponent is from
-//! section 3.
+//! section 3. The leading parts of numbers that differ little in size are summed by `extraction`.
 
 pub(crate) mod block;
 mod by_exponent;
 mod digits;
+pub(crate) mod extraction;
 mod sum_exact;
 pub(crate) mod summand;
 pub(crate) mod wide;
 
 use std::fmt;
 
-use super::{Operator, OperatorKind, Sum};
+use super::{Operator, OperatorKind, Sum, kernels};
 use by_exponent::ByExponent;
 use digits::{Digits, Special};
+use extraction::Survey;
 pub use sum_exact::{ExactOf, SumExact};
 
 /// The number of digits of a sum: 2,098 bits of the numbers, 64 for their count, and a sign.
 const SUM: usize = 68;
 /// That of a sum of products: 4,196 bits, 64 and a sign.
 const DOT: usize = 134;
+/// The shortest slice for which a look at all numbers pays.
+const FEW: usize = 32;
 /// The shortest slice for which a sum for each exponent pays: it takes memory for 4,096 of them.
 const MANY: usize = 1 << 12;
+/// How many parts of a slice are added by exponent after one whose numbers are of very different sizes.
+const WIDE: usize = 15;
 
 /// The exact sum of any number of `f64`: rounded once, so it has the same bits for every order of the numbers, and for
 /// every number of ranks and distribution among them.
@@ -86,15 +92,55 @@ impl ExactSum {
 
     /// Adds all numbers of a slice: many of them faster than one by one.
     pub fn add_all(&mut self, numbers: &[f64]) {
-        if numbers.len() < MANY {
+        if numbers.len() < FEW {
             return numbers.iter().for_each(|x| self.add(*x));
         }
-        let mut sums = ByExponent::new();
-        self.digits.carry();
-        for some in numbers.chunks(by_exponent::MOST) {
-            self.special.meet_all(some);
-            some.iter().for_each(|x| sums.add(*x));
+        let mut sums = (numbers.len() >= MANY).then(ByExponent::new);
+        // Numbers of very different sizes are mostly followed by others.
+        let mut wide = 0;
+        for some in numbers.chunks(extraction::MOST) {
+            let survey = kernels::survey(some);
+            self.special.meet_surveyed(some, &survey);
+            if wide > 0 || !self.add_leading(some, &survey) {
+                wide = if wide > 0 { wide - 1 } else { WIDE };
+                match &mut sums {
+                    Some(sums) => sums.add_all(some, &mut self.digits),
+                    None => some.iter().for_each(|x| self.add_finite(*x)),
+                }
+            }
+        }
+        if let Some(sums) = &mut sums {
             sums.flush(&mut self.digits);
+        }
+    }
+
+    /// Adds numbers that differ little in size. Returns whether they are such.
+    fn add_leading(&mut self, numbers: &[f64], survey: &Survey) -> bool {
+        let Some(mut leading) = survey.leading() else {
+            return survey.is_zero();
+        };
+        kernels::extract(numbers, &mut leading);
+        let rests = leading.rests();
+        if rests > numbers.len() / 16 {
+            return false;
+        }
+        leading
+            .sums()
+            .into_iter()
+            .for_each(|sum| self.add_finite(sum));
+        if rests > 0 {
+            numbers
+                .iter()
+                .for_each(|x| self.add_finite(leading.rest(*x)));
+        }
+        true
+    }
+
+    /// Adds a number that was met; anything that is not finite counts as 0.
+    fn add_finite(&mut self, x: f64) {
+        if x != 0.0 {
+            self.digits.make_room();
+            self.digits.add(x);
         }
     }
 

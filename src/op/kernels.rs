@@ -28,6 +28,7 @@ use super::named::{Fold, Task};
 use super::{Element, Operator, SumExact};
 pub(crate) use lines::{CACHE_LINE, elements_of_line, lead, lead_of};
 use loops::{Both, Set, Summed, copy_raw, each, left_raw, right_raw, two_raw};
+pub(crate) use loops::{extract, survey};
 use past_caches::{Fence, stream_bytes};
 pub(crate) use past_caches::{copy_bytes_past_caches, copy_past_caches, fill_past_caches};
 

@@ -1,5 +1,7 @@
 //! The digits of an accumulator, and what it has met besides finite numbers.
 
+use super::extraction::Survey;
+
 /// The number of additions after which the carries must be moved up.
 const MOST: usize = 1000;
 /// The bit of an accumulator of products whose weight is `2^-1074`.
@@ -187,21 +189,11 @@ impl Special {
         self.minus |= x == f64::NEG_INFINITY;
     }
 
-    /// The same for several numbers: looks at each only if some of them are not finite.
-    pub(super) fn meet_all(&mut self, numbers: &[f64]) {
-        let bits = |x: &f64| x.to_bits();
-        let infinite = f64::INFINITY.to_bits();
-        let other = numbers
-            .iter()
-            .map(bits)
-            .fold(0, |all, x| all | x ^ (1 << 63));
-        let unusual = numbers
-            .iter()
-            .map(bits)
-            .fold(0, |all, x| all | u64::from(x & infinite == infinite));
+    /// The same for several numbers that were surveyed: looks at each only if some of them are not finite.
+    pub(super) fn meet_surveyed(&mut self, numbers: &[f64], survey: &Survey) {
         self.any |= !numbers.is_empty();
-        self.other |= other != 0;
-        if unusual != 0 {
+        self.other |= survey.is_other;
+        if survey.is_unusual {
             numbers.iter().for_each(|x| self.meet(*x));
         }
     }

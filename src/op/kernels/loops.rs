@@ -6,6 +6,7 @@
 use std::mem::MaybeUninit;
 
 use crate::op::exact::block::{Block, PLACES};
+use crate::op::exact::extraction::{Leading, Survey};
 use crate::op::exact::summand::Summand;
 use crate::op::{Element, Operator};
 
@@ -153,6 +154,38 @@ impl<T: Element, O: Operator<T>> Loop for Both<'_, T, O> {
             }
         }
     }
+}
+
+/// A look at numbers, and the sums of their leading parts: loops of safe code alone.
+struct Surveyed<'a>(&'a [f64], &'a mut Survey);
+struct Extracted<'a>(&'a [f64], &'a mut Leading);
+
+impl Loop for Surveyed<'_> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        self.1.meet(self.0);
+    }
+}
+
+impl Loop for Extracted<'_> {
+    #[inline(always)]
+    unsafe fn run(self) {
+        self.1.add(self.0);
+    }
+}
+
+/// What is to be known of numbers before their leading parts are summed.
+pub(crate) fn survey(numbers: &[f64]) -> Survey {
+    let mut survey = Survey::default();
+    // SAFETY: no memory but that of the borrows is accessed, and the machine has the set.
+    unsafe { Set::best().run(Surveyed(numbers, &mut survey)) };
+    survey
+}
+
+/// Sums the leading parts of numbers.
+pub(crate) fn extract(numbers: &[f64], leading: &mut Leading) {
+    // SAFETY: as above.
+    unsafe { Set::best().run(Extracted(numbers, leading)) };
 }
 
 /// The unit in which a block is copied, in vector registers.
