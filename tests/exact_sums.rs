@@ -157,6 +157,21 @@ proptest! {
 }
 
 #[test]
+fn numbers_of_one_size_after_many_of_any() {
+    let wide = |n: i32| 2f64.powi(n % 1_000 - 500) * f64::from(n % 7 - 3);
+    let alike = |n: i32| f64::from(n % 1_000 + 1) / 3.0;
+    let mut numbers: Vec<f64> = (0..45_000)
+        .map(|n| match n {
+            0..2_048 | 40_000..42_000 => wide(n),
+            _ => alike(n),
+        })
+        .collect();
+    assert_same(sum(&numbers), oracle_sum(&numbers));
+    numbers[44_000] = f64::NEG_INFINITY;
+    assert_same(sum(&numbers), f64::NEG_INFINITY);
+}
+
+#[test]
 fn the_ends_of_the_range_of_extraction() {
     for exponent in (-1_080..-900).chain(-60..60).chain(900..=1_023) {
         for apart in [0, 33, 34, 43, 85, 86] {

@@ -108,6 +108,15 @@ impl Traffic {
         self.heard[straight.from] != straight.heard
     }
 
+    /// Recalls such a body, once, if it is found to be late.
+    fn recall_straight(&mut self, straight: &mut Straight, is_late: bool) -> Result<(), String> {
+        let (from, body) = (straight.from, &mut straight.body);
+        match is_late && !body.is_recalled && self.is_behind(from, body)? {
+            true => self.library.recall(body),
+            false => Ok(()),
+        }
+    }
+
     /// Recalls such a body, once.
     fn recall(&mut self, body: &mut Receiving) -> Result<(), String> {
         match body.is_recalled {
@@ -127,11 +136,8 @@ impl Processes {
         (contents, lent): (&[MaybeUninit<u8>], Lent),
         meanwhile: &mut dyn FnMut(),
     ) {
-        let mut announce = |traffic: &mut Traffic| match traffic.is_one_letter(to, contents.len()) {
-            true => Ok(None),
-            false => traffic.announce((to, contents.len()), head),
-        };
-        let announced = self.state.lock().with(&mut announce);
+        let announce = |traffic: &mut Traffic| traffic.announce((to, contents.len()), head);
+        let announced = self.state.lock().with(announce);
         let Some(ticket) = announced.flatten() else {
             return self.send(to, head, contents);
         };
@@ -291,17 +297,19 @@ impl<'p> StraightBody<'p> {
             false => Patience::Announced,
         };
         if body.is_late(patience) {
-            self.recall(|straight, traffic| has_ended || traffic.has_heard_since(straight));
+            let straight = &mut *self.straight;
+            let mut state = self.processes.state.lock();
+            state.with(|traffic| {
+                let is_late = has_ended || traffic.has_heard_since(straight);
+                traffic.recall_straight(straight, is_late)
+            });
         }
     }
 
-    fn recall(&mut self, is_late: impl FnOnce(&Straight, &Traffic) -> bool) {
-        let straight = &mut *self.straight;
+    fn recall(&mut self) {
+        let body = &mut self.straight.body;
         let mut state = self.processes.state.lock();
-        state.with(|traffic| match is_late(straight, traffic) {
-            true => traffic.recall(&mut straight.body),
-            false => Ok(()),
-        });
+        state.with(|traffic| traffic.recall(body));
     }
 }
 
@@ -309,7 +317,7 @@ impl Drop for StraightBody<'_> {
     /// What is called meanwhile may panic.
     fn drop(&mut self) {
         if self.is_over().is_none() {
-            self.recall(|_, _| true);
+            self.recall();
         }
         while self.is_over().is_none() {
             std::thread::yield_now();

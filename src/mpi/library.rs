@@ -352,7 +352,6 @@ impl Library {
 
     /// Whether a message has arrived.
     pub(super) fn has_arrived(&mut self, receiving: &mut Receiving) -> Result<Arrival, String> {
-        receiving.tests = receiving.tests.saturating_add(1);
         while let Some((request, length)) = receiving.open.last_mut() {
             let (code, done) = self.test(request);
             if code != 0 && self.class_of(code) == self.abi.truncated {

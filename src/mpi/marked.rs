@@ -1,7 +1,7 @@
 //! Letters that are no messages: they announce bodies or want them, or say how letters go.
 
 use super::lending::Ticket;
-use super::marks::{ANNOUNCED, MARKS, MOVED, OFFERED, WANTED};
+use super::marks::{ANNOUNCED, ANSWERED, ASKED, MARKS, MOVED, OFFERED, WANTED};
 use super::message::as_padded;
 use super::node::ADDRESS;
 use super::requests::Receiving;
@@ -33,6 +33,15 @@ impl Traffic {
                 None => false,
             },
             MOVED => bytes.is_empty() && self.node.moves(from),
+            ASKED => match bytes.as_array::<4>() {
+                Some(question) => {
+                    return self.send_over_mpi(from, [as_padded(question), &[]], ANSWERED);
+                }
+                None => false,
+            },
+            ANSWERED => bytes
+                .as_array()
+                .is_some_and(|question| self.hears(from, *question)),
             _ if last & MARKS == ANNOUNCED => {
                 let length = (last & !ANNOUNCED) as usize;
                 return self.open_announced(from, (bytes, length), deliver);
@@ -47,7 +56,9 @@ impl Traffic {
 
     /// A process offers its segment: all letters to it go there, if this one can map it.
     fn accept(&mut self, from: usize, offer: &[u8; ADDRESS]) -> Result<(), String> {
-        if let Some(outbox) = self.node.map(from, offer) {
+        // Nothing is sent over MPI after the goodbye.
+        let outbox = (!self.exits).then(|| self.node.map(from, offer));
+        if let Some(outbox) = outbox.flatten() {
             self.send_letter(from, [&[], &[]], MOVED)?;
             self.node.accept(from, outbox);
         }

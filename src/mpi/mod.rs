@@ -4,14 +4,16 @@
 //! - `abi`: the constants in which the binary interfaces of MPI libraries differ
 //! - `library`: the functions of a library that is found when the program runs; `loaded`: how it is loaded
 //! - `requests`: what it reads and writes meanwhile; `message`: the memory of a message that arrives
-//! - `traffic`: what is on its way: letters, and the bodies of those that are long; `marked`: letters that are no messages, by their `marks`;
-//!   `node`: letters through memory that processes share; `lending`: those that may go from where
-//!   they are; `lent`: the ranks that wait for that
+//! - `traffic`: what is on its way: letters, and the bodies of those that are long; `exit`: what is left of it at the end
+//! - `node`: letters through memory that processes share
+//! - `marked`: letters that are no messages, by their `marks`; `recall`: bodies that do not come
+//! - `lending`: bodies that may go from where they are; `lent`: the ranks that wait for that
 //!
 //! MPI is initialized with `MPI_THREAD_SERIALIZED`: every call is made under one lock, and none of them waits for another
 //! process, but for the first and the last. So a thread may hold the lock while others need it.
 
 mod abi;
+mod exit;
 mod launcher;
 mod lending;
 mod lent;
@@ -21,6 +23,7 @@ mod marked;
 mod marks;
 mod message;
 pub(crate) mod node;
+mod recall;
 mod requests;
 mod traffic;
 
@@ -192,12 +195,19 @@ impl Processes {
             }
         });
         drop(state);
-        // What is long is copied while other threads may use MPI.
+        // What is no letter is copied while other threads may use MPI.
         let body = spare.map(|spare| spare.filled(contents));
         if body.is_some() {
             let mut state = self.state.lock();
             state.with(|traffic| traffic.send(to, head, &[], body));
         }
+    }
+
+    /// Whether a message to a process with this number of bytes of contents is one letter.
+    pub(crate) fn is_one_letter(&self, to: usize, contents: usize) -> bool {
+        let state = self.state.lock();
+        let traffic = state.traffic.as_ref();
+        traffic.is_ok_and(|traffic| traffic.is_one_letter(to, contents))
     }
 
     /// Sends a short message that its receiver may need to come to its exit, also while this process waits there.
@@ -287,7 +297,8 @@ impl Processes {
         all_exit.unwrap_or(true)
     }
 
-    /// Whether a message that is long is on its way, here or there, as far as this process knows: it needs polls.
+    /// Whether something is on its way that needs polls, here or there, as far as this process knows: a message that is
+    /// long, or a letter that waits for room.
     pub(crate) fn is_busy(&self) -> bool {
         let state = self.state.lock();
         state.traffic.as_ref().is_ok_and(Traffic::is_busy)

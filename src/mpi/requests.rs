@@ -23,9 +23,10 @@ pub(super) struct Receiving {
     /// Where it is received instead.
     pub lent: Option<Lent>,
     pub written: usize,
-    /// When it was posted, how often it was tested, and whether it was recalled since.
+    /// When it was posted, and whether it was recalled since.
     pub since: Instant,
-    pub tests: u32,
+    /// The number of the question to its sender whether it was sent, once that was asked.
+    pub asked: Option<u32>,
     pub is_recalled: bool,
     /// The requests of its parts that are not complete, and the bytes of each.
     pub open: Vec<(usize, usize)>,
@@ -80,9 +81,6 @@ impl Patience {
     }
 }
 
-/// How often MPI looks for a message on its way before it is recalled.
-const TESTS: u32 = 1000;
-
 impl Receiving {
     /// Room for a message whose length another process has named; `None` if there is no memory for it.
     pub(super) fn room_for(length: usize) -> Option<Receiving> {
@@ -91,7 +89,7 @@ impl Receiving {
             lent: None,
             written: 0,
             since: Instant::now(),
-            tests: 0,
+            asked: None,
             is_recalled: false,
             open: Vec::new(),
         })
@@ -104,7 +102,7 @@ impl Receiving {
             lent: Some(lent),
             written: 0,
             since: Instant::now(),
-            tests: 0,
+            asked: None,
             is_recalled: false,
             open: Vec::new(),
         }
@@ -118,13 +116,12 @@ impl Receiving {
         }
     }
 
-    /// Whether it has not been recalled, and was posted longer ago than it is waited for, and tested as often as MPI may
-    /// need to find it behind others: a later letter through memory overtakes it.
+    /// Whether it has not been recalled, and was posted longer ago than it is waited for.
     pub(super) fn is_late(&self, patience: Patience) -> bool {
         let length = self
             .lent
             .map_or(self.memory.capacity(), |lent| lent.length());
-        !self.is_recalled && self.tests >= TESTS && self.since.elapsed() > patience.time(length)
+        !self.is_recalled && self.since.elapsed() > patience.time(length)
     }
 
     /// The message, which has arrived.

@@ -10,15 +10,18 @@
 //! letter   ticket │ mark                    the announced message is wanted: the receive of its body is posted
 //! ```
 //!
-//! Letters to and from processes that share memory with this one go through [that](super::node), and what has a mark is
-//! [no message](super::marked). For the others a few receives for letters of any sender are posted all the time, and posted again in the same order, so that one test
-//! tells whether the next letter is there, and MPI writes it where it is read. Letters of one process arrive in the order
-//! in which they were sent, and so do bodies; a letter whose body has not arrived holds up those behind it.
+//! Letters to and from processes that share memory with this one go through [that](super::node). What has a mark is [no
+//! message](super::marked), or announces one.
+//!
+//! For letters over MPI a few receives of any sender are posted all the time, and posted again in the same order, so that
+//! one test tells whether the next letter is there, and MPI writes it where it is read. Letters of one process arrive in the
+//! order in which they were sent, and so do bodies; a letter whose body has not arrived holds up those behind it.
 //!
 //! A letter that is none, or whose body is longer or shorter than it says, or was never sent, is delivered as an empty
 //! one: nothing that its sender has sent besides is read. MPI finds the messages of one process in the order in which
-//! they were sent, so a body that it has not found when a later letter has arrived was not sent before that. Its receive
-//! is then recalled, which does nothing to one whose message MPI has found, and may still be writing.
+//! they were sent, so a body that it has not found when a later letter has arrived over MPI was not sent before that; a
+//! process whose letters come through memory is asked for such a letter. The receive of the body is then recalled, which
+//! does nothing to one whose message MPI has found, and may still be writing.
 
 use std::collections::VecDeque;
 use std::mem::{self, MaybeUninit};
@@ -28,7 +31,7 @@ use super::library::{Arrival, Barrier, Library};
 use super::marks::MARKS;
 use super::message::as_padded;
 use super::node::Node;
-use super::requests::{Patience, Receiving, Sending, Standing};
+use super::requests::{Receiving, Sending, Standing};
 use super::{Deliver, HEAD, Message};
 
 /// The bytes of the longest letter over MPI, which MPI libraries send at once.
@@ -45,8 +48,14 @@ const LENGTH: usize = size_of::<u64>();
 const LETTERS: i32 = 0;
 const BODIES: i32 = 1;
 const ANNOUNCED_BODIES: i32 = 2;
-/// Number of letters that one poll takes in, and of sends that it tests.
+/// Number of polls of which one looks at MPI though a letter has come through memory; and though none is to come over MPI,
+/// which may still have to move what was sent before.
+const TURN: u32 = 16;
+const SELDOM: u32 = 256;
+/// Number of letters that one poll takes in, and of sends that it tests; and the bytes of letters through memory, of which
+/// one may exceed them: the others of this process wait meanwhile.
 const AT_ONCE: usize = 64;
+const BYTES_AT_ONCE: usize = 1 << 18;
 /// Number of buffers that are kept for the next letters and bodies, and the bytes of the longest body among them.
 const SPARES: usize = 8;
 const LONGEST_SPARE: usize = 1 << 24;
@@ -74,9 +83,9 @@ pub(super) struct Traffic {
     /// The letters that go through memory.
     pub(super) node: Node,
     /// What has not left, with its receivers.
-    outgoing: VecDeque<(usize, Sending)>,
+    pub(super) outgoing: VecDeque<(usize, Sending)>,
     /// The receives for letters; the next letter arrives at `next`, and the one before has been read if `is_read`.
-    letters: Vec<Standing>,
+    pub(super) letters: Vec<Standing>,
     next: usize,
     is_read: bool,
     /// The letters of each process that wait for a body, theirs or that of one before them, and how many there are.
@@ -85,6 +94,15 @@ pub(super) struct Traffic {
     /// The number of letters that have arrived from each process, and whether nothing of it is read any more.
     pub(super) heard: Vec<u32>,
     unread: Vec<bool>,
+    /// The numbers of the last question to each process and of the last answer.
+    pub(super) questions: Vec<u32>,
+    pub(super) answers: Vec<u32>,
+    /// Whether MPI may have to move a receive that nobody tests any more.
+    has_abandoned: bool,
+    /// Whether letters are being read: one that could not be taken in leaves it so.
+    is_reading: bool,
+    /// Number of polls.
+    polls: u32,
     /// Buffers of letters and of bodies that have left.
     spare_letters: Vec<Sending>,
     spare_bodies: Vec<Sending>,
@@ -96,7 +114,7 @@ pub(super) struct Traffic {
     /// Whether the process has said that it exits.
     pub(super) exits: bool,
     /// The barrier at the exit, once it has begun.
-    exit: Option<Barrier>,
+    pub(super) exit: Option<Barrier>,
 }
 
 /// A letter that is not delivered yet.
@@ -139,6 +157,11 @@ impl Traffic {
             bodies: 0,
             heard: vec![0; processes],
             unread: vec![false; processes],
+            questions: vec![0; processes],
+            answers: vec![0; processes],
+            has_abandoned: false,
+            is_reading: false,
+            polls: 0,
             spare_letters: Vec::new(),
             spare_bodies: Vec::new(),
             lending: Lending::default(),
@@ -221,6 +244,16 @@ impl Traffic {
                 .send(to, [first, second, as_padded(&last.to_le_bytes())]);
             return Ok(());
         }
+        self.send_over_mpi(to, contents, last)
+    }
+
+    /// The same over MPI, behind all that was sent so before.
+    pub(super) fn send_over_mpi(
+        &mut self,
+        to: usize,
+        contents: [&[MaybeUninit<u8>]; 2],
+        last: u64,
+    ) -> Result<(), String> {
         let mut letter = self.spare_letters.pop().unwrap_or_default();
         let bytes = &mut letter.bytes;
         bytes.clear();
@@ -261,7 +294,9 @@ impl Traffic {
         let most = if all { AT_ONCE } else { 1 };
         let read = self.read_letters(most, deliver)?;
         // Those of the others come over MPI, where a look takes longer.
-        if self.node.readers.count() + 1 < self.waiting.len() && (all || read == 0) {
+        self.polls = self.polls.wrapping_add(1);
+        let is_turn = all || read == 0 || self.polls.is_multiple_of(TURN);
+        if is_turn && self.needs_mpi() {
             self.receive_letters(most, deliver)?;
         }
         if self.bodies > 0 {
@@ -270,14 +305,27 @@ impl Traffic {
         Ok(self.wanted > 0 || self.straight.is_some())
     }
 
+    /// Whether letters come over MPI, or MPI has something to move.
+    fn needs_mpi(&self) -> bool {
+        let all_moved = self.node.readers.count() + 1 >= self.waiting.len();
+        !all_moved
+            || self.has_abandoned
+            || self.questions != self.answers
+            || self.polls.is_multiple_of(SELDOM)
+    }
+
     /// Takes in at most so many letters that have arrived through memory. Returns how many.
     fn read_letters(&mut self, most: usize, deliver: &mut dyn Deliver) -> Result<usize, String> {
+        if mem::replace(&mut self.is_reading, true) {
+            return Err("a rank has panicked while it took in a message".into());
+        }
         let (mut readers, mut opened) = (mem::take(&mut self.node.readers), Ok(()));
-        let read = readers.read(most, |from, letter| {
+        let read = readers.read((most, BYTES_AT_ONCE), |from, letter| {
             let this = self.open_letter(from, letter, deliver);
             opened = mem::replace(&mut opened, Ok(())).and(this);
         });
         self.node.readers = readers;
+        self.is_reading = false;
         opened.map(|()| read)
     }
 
@@ -378,6 +426,7 @@ impl Traffic {
     pub(super) fn read_no_more(&mut self, from: usize, deliver: &mut dyn Deliver) {
         self.unread[from] = true;
         // The receives that are open stay so: a cancelled one is waited for, and its sender may be in its last call.
+        self.has_abandoned = true;
         let waiting = mem::take(&mut self.waiting[from]);
         self.bodies -= waiting.iter().filter(|it| it.body.is_some()).count();
         self.wanted -= waiting.iter().filter(|it| it.was_announced).count();
@@ -412,23 +461,6 @@ impl Traffic {
         Ok(())
     }
 
-    /// Recalls the body that is next from a process, once, if a later letter has arrived and has waited for long.
-    fn recall_late(&mut self, from: usize) -> Result<(), String> {
-        let waiting = &mut self.waiting[from];
-        let is_last = waiting.len() == 1;
-        let Some(first) = waiting.front_mut().filter(|_| !is_last) else {
-            return Ok(());
-        };
-        let patience = match first.was_announced {
-            true => Patience::Announced,
-            false => Patience::Sent,
-        };
-        match first.body.as_mut() {
-            Some(body) if body.is_late(patience) => self.library.recall(body),
-            _ => Ok(()),
-        }
-    }
-
     fn test_outgoing(&mut self) -> Result<(), String> {
         for _ in 0..self.outgoing.len().min(AT_ONCE) {
             let Some((to, mut sending)) = self.outgoing.pop_front() else {
@@ -440,36 +472,6 @@ impl Traffic {
             }
         }
         Ok(())
-    }
-
-    /// Whether all that was sent has left, to the processes that are `waited` for.
-    pub(super) fn has_sent_all(&self, waited: &dyn Fn(usize) -> bool) -> bool {
-        let mut outgoing = self.outgoing.iter().map(|(to, _)| *to);
-        let mut others = self.lending.receivers().chain(self.node.receivers());
-        !outgoing.any(waited) && !others.any(waited)
-    }
-
-    /// Whether something is on its way that needs polls.
-    pub(super) fn is_busy(&self) -> bool {
-        let mut others = self.lending.receivers().chain(self.node.receivers());
-        !self.outgoing.is_empty() || self.bodies > 0 || others.next().is_some()
-    }
-
-    /// Whether all processes have come to their exit, and what they have sent has left, to those that are `waited` for. To
-    /// be called until they have.
-    pub(super) fn all_exit(&mut self, waited: &dyn Fn(usize) -> bool) -> Result<bool, String> {
-        if self.exit.is_none() && self.has_sent_all(waited) {
-            self.exit = Some(self.library.begin_barrier()?);
-        }
-        match &mut self.exit {
-            Some(exit) => self.library.have_met(exit),
-            None => Ok(false),
-        }
-    }
-
-    /// Finalizes MPI.
-    pub(super) fn finish(&mut self) {
-        self.library.finalize(&mut self.letters);
     }
 }
 

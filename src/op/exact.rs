@@ -12,7 +12,7 @@
 //!   is below `2^32 + 1,000 · 2^53 < 2^63`, and then the carries are moved up: every digit but the highest becomes its
 //!   residue modulo `2^32`. The highest digit takes carries alone. It weighs `2^1070` (`2^2108` for products), so it
 //!   takes `2^100` numbers of the greatest absolute value to overflow it. The sums by exponent of a long slice are
-//!   below `2^84` each; at most 2 · 117 of them have a part in one digit, so it stays below `2^32 + 234 · 2^33 < 2^63`.
+//!   below `2^84` each; at most 2 · 116 of them have a part in one digit, so it stays below `2^32 + 232 · 2^33 < 2^63`.
 //! - *One rounding.* The value of the digits is rounded to an `f64` once, to nearest, ties to even, as IEEE 754 defines
 //!   it for one operation.
 //!
@@ -95,7 +95,7 @@ impl ExactSum {
         if numbers.len() < FEW {
             return numbers.iter().for_each(|x| self.add(*x));
         }
-        let mut sums = (numbers.len() >= MANY).then(ByExponent::new);
+        let mut sums = None;
         // Numbers of very different sizes are mostly followed by others.
         let mut wide = 0;
         for some in numbers.chunks(extraction::MOST) {
@@ -103,9 +103,11 @@ impl ExactSum {
             self.special.meet_surveyed(some, &survey);
             if wide > 0 || !self.add_leading(some, &survey) {
                 wide = if wide > 0 { wide - 1 } else { WIDE };
-                match &mut sums {
-                    Some(sums) => sums.add_all(some, &mut self.digits),
-                    None => some.iter().for_each(|x| self.add_finite(*x)),
+                match numbers.len() < MANY {
+                    true => some.iter().for_each(|x| self.add_finite(*x)),
+                    false => sums
+                        .get_or_insert_with(ByExponent::new)
+                        .add_all(some, &mut self.digits),
                 }
             }
         }

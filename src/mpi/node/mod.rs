@@ -6,7 +6,7 @@
 //! MPI, and sends all others through the segment: what it has sent before comes before that one, so its letters stay in
 //! order. Either direction is on its own. Bodies of messages that are too long for a letter go over MPI.
 //!
-//! A letter that finds no room waits until its receiver has read others, for polls of its sender.
+//! A letter that finds no room waits until its receiver has read others, for polls or sends of its sender.
 
 pub(crate) mod ring;
 #[cfg(target_os = "linux")]
@@ -16,17 +16,17 @@ mod segment;
 mod segment;
 
 use std::collections::VecDeque;
-use std::env;
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 
-use ring::{ARENA, Reader, Ring, Writer};
+use ring::{ARENA, BLOCK, Reader, Ring, Writer};
 pub(super) use segment::ADDRESS;
 use segment::Address;
 
 use super::Bytes;
+use crate::environment;
 
-/// The bytes of all arenas that a process writes to, which stay memory of the node, and the least of one.
+/// The bytes of all arenas that a process writes to, which stay memory of the node, and the least bytes of one.
 const ARENAS: usize = 1 << 27;
 const LEAST: usize = 1 << 14;
 
@@ -67,7 +67,7 @@ impl Node {
         Node {
             own: shares.then(|| segment::create(count)).flatten(),
             me,
-            arena: (ARENAS / count).clamp(LEAST, ARENA),
+            arena: (ARENAS / count).clamp(LEAST, ARENA) & !(2 * BLOCK - 1),
             outboxes: (0..count).map(|_| None).collect(),
             waiting: 0,
             readers: Readers::default(),
@@ -105,13 +105,18 @@ impl Node {
         may_move
     }
 
+    /// Whether the letters of a process come through this process's segment.
+    pub(super) fn has_moved(&self, from: usize) -> bool {
+        self.readers.all.iter().any(|(process, _)| *process == from)
+    }
+
     /// Whether letters to a process go through its segment.
     #[inline]
     pub(super) fn reaches(&self, to: usize) -> bool {
         self.outboxes[to].is_some()
     }
 
-    /// The bytes of the longest letter to a process, if it [reaches](Self::reaches) that: two of them are there at once.
+    /// The bytes of the longest letter to a process, if it [reaches](Self::reaches) that: two of them fit.
     #[inline]
     pub(super) fn longest(&self, to: usize) -> Option<usize> {
         self.reaches(to).then_some(self.arena / 2)
@@ -121,6 +126,10 @@ impl Node {
     #[inline]
     pub(super) fn send(&mut self, to: usize, parts: [&[MaybeUninit<u8>]; 3]) {
         let outbox = self.outboxes[to].as_mut().expect("a process of this node");
+        if !outbox.waiting.is_empty() {
+            self.waiting -= outbox.waiting.len();
+            self.waiting += outbox.send_waiting();
+        }
         if !outbox.waiting.is_empty() || !outbox.writer.write(parts) {
             outbox.waiting.push_back(parts.concat());
             self.waiting += 1;
@@ -154,13 +163,13 @@ impl Node {
 
 /// Whether this process is to share memory, by its environment.
 pub(super) fn is_wanted() -> Result<bool, String> {
-    chosen(env::var_os(CHOICE).as_deref())
+    chosen(environment::value(CHOICE).as_deref())
 }
 
 /// The same by the value of the variable.
 fn chosen(value: Option<&OsStr>) -> Result<bool, String> {
     match value.map(OsStr::as_encoded_bytes) {
-        None | Some(b"" | b"on") => Ok(true),
+        None | Some(b"on") => Ok(true),
         Some(b"off") => Ok(false),
         Some(_) => Err(format!(
             "{CHOICE} is {:?} in the environment: it may be on or off",
@@ -188,11 +197,16 @@ impl Readers {
         self.all.len()
     }
 
-    /// Reads at most so many letters, of all processes in turn, each with its sender. Returns how many.
+    /// Reads at most so many letters, and none after so many bytes, of all processes in turn, each with its sender. Returns
+    /// how many.
     #[inline]
-    pub(super) fn read(&mut self, most: usize, mut read: impl FnMut(usize, &[u8])) -> usize {
-        let (mut count, mut empty) = (0, 0);
-        while count < most && empty < self.all.len() {
+    pub(super) fn read(
+        &mut self,
+        (most, most_bytes): (usize, usize),
+        mut read: impl FnMut(usize, &[u8]),
+    ) -> usize {
+        let (mut count, mut empty, mut bytes) = (0, 0, 0);
+        while count < most && bytes < most_bytes && empty < self.all.len() {
             let place = self.next;
             self.next = if place + 1 < self.all.len() {
                 place + 1
@@ -200,7 +214,11 @@ impl Readers {
                 0
             };
             let (from, reader) = &mut self.all[place];
-            match reader.read(|letter| read(*from, letter)) {
+            let is_there = reader.read(|letter| {
+                bytes += letter.len();
+                read(*from, letter);
+            });
+            match is_there {
                 true => (count, empty) = (count + 1, 0),
                 false => empty += 1,
             }
@@ -236,10 +254,7 @@ mod tests {
     #[test]
     fn memory_is_shared_unless_the_environment_says_off() {
         let chosen = |value: &str| chosen(Some(value.as_ref()));
-        assert_eq!(
-            ["on", "", "off"].map(chosen),
-            [Ok(true), Ok(true), Ok(false)]
-        );
+        assert_eq!(["on", "off"].map(chosen), [Ok(true), Ok(false)]);
         let error = chosen("no").unwrap_err();
         assert_eq!(
             error,
@@ -259,15 +274,15 @@ mod tests {
         let mut read = Vec::new();
         while first.receivers().eq([1]) {
             let before = read.len();
-            second
-                .readers
-                .read(7, |from, letter| read.push((from, letter.to_vec())));
+            second.readers.read((7, 1 << 20), |from, letter| {
+                read.push((from, letter.to_vec()))
+            });
             assert!(read.len() > before);
             first.send_waiting();
         }
-        second
-            .readers
-            .read(1000, |from, letter| read.push((from, letter.to_vec())));
+        second.readers.read((1000, 1 << 30), |from, letter| {
+            read.push((from, letter.to_vec()))
+        });
         assert!(read.iter().map(|(from, _)| *from).eq([0; 1000]));
         assert!(read.into_iter().map(|(_, letter)| letter).eq(letters));
     }
@@ -282,7 +297,7 @@ mod tests {
             (0..3).for_each(|_| nodes[other].send(0, [&[], &[], &[]]));
         }
         let mut read = Vec::new();
-        while nodes[0].readers.read(1, |from, _| read.push(from)) > 0 {}
+        while nodes[0].readers.read((1, 1), |from, _| read.push(from)) > 0 {}
         assert_eq!(read, [1, 2, 1, 2, 1, 2]);
     }
 }

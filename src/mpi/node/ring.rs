@@ -3,7 +3,7 @@
 //! ```text
 //! ends      how many letters have been read; whether there are a writer and a reader
 //! slots     a short letter │ stamp    a short letter │ stamp    …    in turn; the stamp is the number of the letter and its length
-//! arena     long letters, one behind the other, from the begin once all have been read; a slot says where
+//! arena     long letters, one behind the other, from the beginning once all have been read; a slot says where
 //! ```
 //!
 //! # Why this is sound
@@ -30,19 +30,24 @@ use crate::sync::{AtomicU64, Ordering, Place};
 
 /// The bytes of the longest letter in a slot.
 pub(crate) const SHORT: usize = 120;
-/// Number of slots.
-pub(crate) const SLOTS: usize = if cfg!(all(test, loom)) { 2 } else { 64 };
+/// Number of slots, a power of two.
+pub(crate) const SLOTS: usize = if cfg!(all(test, loom)) { 2 } else { 128 };
 /// A long letter has a number of blocks of as many bytes.
-const BLOCK: usize = 128;
-/// The bytes of the arena. In a model a letter has one block, and there is room for one.
+pub(super) const BLOCK: usize = 128;
+/// The bytes of the longest page.
+pub(super) const PAGE: usize = 1 << 16;
+/// The bytes of the arena: of two messages of a megabyte, and what makes a ring a number of the longest pages. In a model a letter has one block, and there is room for one.
 pub(crate) const ARENA: usize = if cfg!(all(test, loom)) {
     BLOCK
 } else {
-    1 << 21
+    33 * PAGE - size_of::<Ends>() - SLOTS * size_of::<Slot>()
 };
 
-/// A ring of letters, of whole pages.
-#[repr(C, align(4096))]
+/// What two builds must have in common that share a ring; the first number is another one for other rules.
+pub(super) const LAYOUT: [u8; 4] = [1, SLOTS as u8, SHORT as u8, BLOCK as u8];
+
+/// A ring of letters.
+#[repr(C, align(128))]
 pub(crate) struct Ring {
     ends: Ends,
     slots: [Slot; SLOTS],
@@ -383,7 +388,7 @@ mod tests {
     #[test]
     fn what_is_no_letter_reads_as_an_empty_one() {
         let (mut writer, mut reader) = ends();
-        // Memory of zeros says that it begins at the begin of the arena.
+        // Memory of zeros says that it begins at the beginning of the arena.
         let spoiled = [(1, ARENA + 1), (2, u32::MAX as usize)];
         for (number, length) in spoiled {
             let slot = reader.ring.slot(number);

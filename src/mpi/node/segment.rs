@@ -14,13 +14,15 @@ use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::ops::Range;
 use std::os::fd::AsRawFd;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{process, ptr, slice};
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::mm::{MapFlags, ProtFlags, mmap};
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+use rustix::process::{Resource, getrlimit};
 
-use super::ring::Ring;
+use super::ring::{LAYOUT, PAGE, Ring};
 
 /// The name of the file, and how a link to it begins.
 const NAME: &str = "rankfold";
@@ -39,15 +41,12 @@ pub(super) struct Address {
     size: u64,
 }
 
-/// Its first page.
-#[repr(C, align(4096))]
+/// Its first words, alone in a page.
+#[repr(C, align(128))]
 struct Head([AtomicU64; 2]);
 
 // Each part begins with a page.
-const _: () =
-    assert!(size_of::<Head>().is_multiple_of(PAGE) && size_of::<Ring>().is_multiple_of(PAGE));
-/// The longest page for which this works.
-const PAGE: usize = 4096;
+const _: () = assert!(cfg!(all(test, loom)) || size_of::<Ring>().is_multiple_of(PAGE));
 
 const WORDS: usize = 6;
 /// The bytes of an address in a letter.
@@ -81,7 +80,13 @@ impl Address {
 /// Makes the segment of this process, with so many rings. `None` where the system has no such memory.
 pub(super) fn create(rings: usize) -> Option<(Address, &'static [Ring])> {
     let file = File::from(memfd_create(NAME, MemfdFlags::CLOEXEC).ok()?);
-    file.set_len(begin_of(rings)? as u64).ok()?;
+    let length = begin_of(rings)? as u64;
+    // A longer file would end the process by a signal.
+    let limit = getrlimit(Resource::Fsize).current;
+    if limit.is_some_and(|limit| length > limit) {
+        return None;
+    }
+    file.set_len(length).ok()?;
     let address = Address {
         node: node()?,
         process: process::id().into(),
@@ -89,12 +94,18 @@ pub(super) fn create(rings: usize) -> Option<(Address, &'static [Ring])> {
         nonce: [(); 2].map(|()| RandomState::new().hash_one(process::id())),
         size: size_of::<Ring>() as u64,
     };
-    for (word, value) in head(&file)?.0.iter().zip(address.nonce) {
-        word.store(value, Ordering::Release); // Pairs with the load in `open`.
-    }
     let first = map(&file, 0..begin_of(rings)?)?;
-    // SAFETY: the rings follow the head, and stay mapped; zeros, or what was written by the same types.
-    let rings = unsafe { slice::from_raw_parts(first.add(size_of::<Head>()).cast(), rings) };
+    // SAFETY: the head, and the rings that follow it, which stay mapped; zeros, or what was written by the same types.
+    let (head, rings) = unsafe {
+        let first_ring = first.add(PAGE).cast();
+        (
+            &*first.cast::<Head>(),
+            slice::from_raw_parts(first_ring, rings),
+        )
+    };
+    for (word, value) in head.0.iter().zip(address.nonce) {
+        word.store(value, Ordering::Release); // Pairs with the load in `nonce_of`.
+    }
     // Others may open it as long as this process runs.
     std::mem::forget(file);
     Some((address, rings))
@@ -117,10 +128,7 @@ pub(super) fn open(address: &Address, ring: usize) -> Option<&'static Ring> {
     if file.metadata().ok()?.len() < place.end as u64 {
         return None;
     }
-    let words = &head(&file)?.0;
-    // Pairs with the store in `create`.
-    let found = [0, 1].map(|place: usize| words[place].load(Ordering::Acquire));
-    if found != address.nonce {
+    if nonce_of(&file)? != address.nonce {
         return None;
     }
     // SAFETY: a ring, as above.
@@ -129,15 +137,19 @@ pub(super) fn open(address: &Address, ring: usize) -> Option<&'static Ring> {
 
 /// Where a ring begins in a segment.
 fn begin_of(ring: usize) -> Option<usize> {
-    ring.checked_mul(size_of::<Ring>())?
-        .checked_add(size_of::<Head>())
+    ring.checked_mul(size_of::<Ring>())?.checked_add(PAGE)
 }
 
-/// The head of a segment.
-fn head(file: &File) -> Option<&'static Head> {
-    let first = map(file, 0..size_of::<Head>())?;
-    // SAFETY: a page of the file, which stays mapped; any words are a head.
-    Some(unsafe { &*first.cast() })
+/// The first words of a segment.
+fn nonce_of(file: &File) -> Option<[u64; 2]> {
+    let first = map(file, 0..PAGE)?;
+    // SAFETY: a page of the file; any words are a head.
+    let words = unsafe { &(*first.cast::<Head>()).0 };
+    // Pairs with the store in `create`.
+    let nonce = [0, 1].map(|place: usize| words[place].load(Ordering::Acquire));
+    // SAFETY: what was mapped here, which nothing refers to any more.
+    unsafe { munmap(first.cast(), PAGE).ok()? };
+    Some(nonce)
 }
 
 /// Maps a part of a file that is as long, from a page on.
@@ -149,14 +161,16 @@ fn map(file: &File, part: Range<usize>) -> Option<*mut u8> {
     first.ok().map(<*mut _>::cast)
 }
 
-/// A number of the system that runs, and of the processes in it that this one sees: another one with the same finds the
-/// files of this one by its process number.
+/// A number of the system that runs, of the processes in it that this one sees, and of the layout of a ring: another process
+/// with the same finds the files of this one by its process number, and reads them alike.
 fn node() -> Option<u64> {
-    let boot = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
-    let processes = fs::read_link("/proc/self/ns/pid").ok()?;
-    Some(hash(
-        boot.iter().chain(processes.as_os_str().as_encoded_bytes()),
-    ))
+    static NODE: OnceLock<Option<u64>> = OnceLock::new();
+    *NODE.get_or_init(|| {
+        let boot = fs::read("/proc/sys/kernel/random/boot_id").ok()?;
+        let processes = fs::read_link("/proc/self/ns/pid").ok()?;
+        let processes = processes.as_os_str().as_encoded_bytes();
+        Some(hash(boot.iter().chain(processes).chain(&LAYOUT)))
+    })
 }
 
 /// The same in each process: FNV-1a.

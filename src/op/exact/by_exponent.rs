@@ -1,4 +1,4 @@
-//! Sums of many numbers, one for each sign and exponent: one addition to memory for each number.
+//! Sums of many numbers, one for each sign and exponent: two additions to memory for each number.
 //!
 //! Numbers of one sign and exponent are multiples of the same unit, below `2^53` of them each. The low 32 bits and the others
 //! are summed apart, so `2^31` numbers fit into 64 bits, and only then their sums are added to the digits. (Neal 2015,

@@ -5,8 +5,8 @@
 //!
 //! - *One part.* Let numbers be at most `2^e` in absolute value, and `M = 3/2 · 2^(e + 10)`. Then `x + M` is between
 //!   `2^(e + 10)` and `2^(e + 11)`, where an `f64` is a multiple of `u = 2^(e - 42)`. So `q = (x + M) - M` is exact, a
-//!   multiple of `u`, and at most `2^e`. The rest `x - q` is exact, too: it is at most `u / 2`, and a multiple of the last
-//!   bit of `x`, so it has no more bits than `x`.
+//!   multiple of `u`, and at most `2^e`. The rest `x - q` is exact, too: it is a multiple of the last bit of `x`, and at most
+//!   `u / 2` and at most `x` (which it is where `q` is zero), so it has no more bits than `x`.
 //! - *Its sum.* At most `2^11` parts are at most `2^(e + 11) = 2^53 u` together, and so is the sum of any of them: every
 //!   partial sum is a multiple of `u` with at most 53 bits, in any order.
 //! - *Two parts.* The same again for the rests, with `e - 43`. What is left then is at most `2^(e - 86)`, and zero where
@@ -23,7 +23,7 @@ const LANES: usize = 64;
 const BELOW: u32 = 52;
 
 /// What is to be known of numbers before their parts are summed.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Survey {
     /// The greatest absolute value; of no meaning if one is not finite.
     greatest: f64,
@@ -33,7 +33,7 @@ pub(crate) struct Survey {
 }
 
 /// The sums of the leading parts of numbers.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Leading {
     /// The `M` of each part.
     by: [f64; 2],
@@ -82,7 +82,7 @@ impl Survey {
     }
 
     /// Sums of the parts of such numbers, to be filled; `None` if they are too large or too small for that.
-    pub(super) fn leading(&self) -> Option<Leading> {
+    pub(crate) fn leading(&self) -> Option<Leading> {
         // All are below 2^(exponent - 1022).
         let exponent = self.greatest.to_bits() >> BELOW;
         let fits = !self.is_unusual && (43 - 10..=2045 - 11).contains(&exponent);

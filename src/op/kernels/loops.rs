@@ -177,15 +177,25 @@ impl Loop for Extracted<'_> {
 /// What is to be known of numbers before their leading parts are summed.
 pub(crate) fn survey(numbers: &[f64]) -> Survey {
     let mut survey = Survey::default();
-    // SAFETY: no memory but that of the borrows is accessed, and the machine has the set.
-    unsafe { Set::best().run(Surveyed(numbers, &mut survey)) };
+    survey_on(Set::best(), numbers, &mut survey);
     survey
 }
 
 /// Sums the leading parts of numbers.
 pub(crate) fn extract(numbers: &[f64], leading: &mut Leading) {
+    extract_on(Set::best(), numbers, leading);
+}
+
+pub(super) fn survey_on(set: Set, numbers: &[f64], survey: &mut Survey) {
+    assert!(set.is_there());
+    // SAFETY: no memory but that of the borrows is accessed, and the machine has the set.
+    unsafe { set.run(Surveyed(numbers, survey)) };
+}
+
+pub(super) fn extract_on(set: Set, numbers: &[f64], leading: &mut Leading) {
+    assert!(set.is_there());
     // SAFETY: as above.
-    unsafe { Set::best().run(Extracted(numbers, leading)) };
+    unsafe { set.run(Extracted(numbers, leading)) };
 }
 
 /// The unit in which a block is copied, in vector registers.

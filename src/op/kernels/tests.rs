@@ -449,3 +449,20 @@ fn an_operator_that_panics_leaves_what_was_folded_before() {
         assert_eq!(acc, (0..300).map(want).collect::<Vec<_>>());
     }
 }
+
+#[test]
+fn every_set_extracts_the_same_leading_parts() {
+    let numbers = |count: i32| (0..count).map(|n| 1.0 / f64::from(n - 7));
+    for count in [1, 63, 64, 65, 1000] {
+        let numbers: Vec<f64> = numbers(count).filter(|x| x.is_finite()).collect();
+        let by_set = sets().into_iter().map(|set| {
+            let mut survey = Default::default();
+            loops::survey_on(set, &numbers, &mut survey);
+            let mut leading = survey.leading().expect("they differ little");
+            loops::extract_on(set, &numbers, &mut leading);
+            (survey, leading)
+        });
+        let by_set: Vec<_> = by_set.collect();
+        assert!(by_set.windows(2).all(|two| two[0] == two[1]), "{count}");
+    }
+}

@@ -28,11 +28,11 @@ use crate::transport::trace::origin::Origin;
 use crate::transport::trace::part::WorldPart;
 use crate::transport::{CommShared, Fabric};
 
-/// The bytes of the shortest message that is sent from where it is.
+/// The bytes of the shortest message that is sent from where it is, unless its receiver's process shares memory.
 const LENT_FROM: usize = 1 << 16;
 
-/// The messages of near ranks after which what has arrived is taken in: a rank that only sends would never hear that its
-/// receivers have ended.
+/// The messages of near ranks after which what has arrived is taken in, or one that is long: a rank that only sends would
+/// never hear that its receivers have ended.
 const SENDS: u64 = 64;
 
 /// The ranks of a world in other processes.
@@ -229,7 +229,7 @@ impl Far {
         self.session.processes.send(to, &head, elements.bytes());
         // Relaxed: it orders nothing.
         let before = self.posts.fetch_add(1, Ordering::Relaxed);
-        match (before + 1).is_multiple_of(SENDS) {
+        match (before + 1).is_multiple_of(SENDS) || elements.size() >= LENT_FROM {
             true => self.poll(Some(fabric), true),
             false => self.tell_received_later(),
         }
@@ -245,9 +245,10 @@ impl Far {
         elements: Elements<'_>,
     ) {
         // Of ranks that share a core, the one that waits takes it from the other, which copies take less of.
-        let shares_cores = || fabric.near().len() > fabric.settings.cpus;
-        let is_copied = || shares_cores() || fabric.is_controlled();
-        match elements.size() < LENT_FROM || is_copied() {
+        let is_copied = || fabric.near().len() > fabric.settings.cpus || fabric.is_controlled();
+        let (processes, to) = (&self.session.processes, self.process_of(envelope.to));
+        let is_one_letter = || processes.is_one_letter(to, elements.size());
+        match elements.size() < LENT_FROM || is_copied() || is_one_letter() {
             true => self.send_in(fabric, envelope, elements),
             false => self.send_announced(fabric, envelope, elements),
         }

@@ -69,7 +69,11 @@ pub(super) fn session(launched: &Launched) -> Result<&'static Session, String> {
         let processes = Processes::join(launched, last)?;
         Ok(Session::new(processes))
     };
-    SESSION.get_or_init(join).as_ref().map_err(String::clone)
+    let session = SESSION.get_or_init(join).as_ref().map_err(String::clone)?;
+    match session.pid == process::id() {
+        true => Ok(session),
+        false => Err("this process was forked from one that had joined the others".into()),
+    }
 }
 
 impl Session {
