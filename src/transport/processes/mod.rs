@@ -19,7 +19,7 @@
 //!
 //! A rank takes in what has arrived in the one wait loop, and when it tests or makes progress ([`Fabric::pump`]). So it
 //! does for all near ranks. The loop's last stage sleeps for a millisecond at most in a world with far ranks, as nothing
-//! of another process wakes a thread here.
+//! of another process wakes a thread here; where many near ranks sleep, for longer, as any of them looks for all.
 
 mod arrival;
 mod asking;
@@ -75,6 +75,8 @@ use crate::transport::{CommShared, Fabric};
 /// few turns of the ranks here: they mostly wait for this one. And how often it gives way and does so again.
 const FAR_SPINS: usize = 64;
 const FAR_TURNS: usize = 100;
+/// The number of ranks of a process that sleep and wake once a millisecond to look; more wake less often.
+const LOOK_IN_TURN: usize = 4;
 /// How often a rank that would sleep looks again at once for a long message.
 const LOOKS: u32 = 200;
 
@@ -355,7 +357,16 @@ impl Port {
             return Some(Instant::now());
         }
         let naps = naps.saturating_sub(LOOKS);
-        let time = session::SHORT * 2u32.saturating_pow(naps.min(5));
-        Instant::now().checked_add(time.min(session::LONG))
+        let time = session::SHORT * 2u32.saturating_pow(naps.min(10));
+        Instant::now().checked_add(time.min(session::LONG * self.sharers()))
+    }
+
+    /// By how many times longer a rank sleeps because others of its process sleep as well: each looks for all, and where many
+    /// wake all the time there is no moment at which all are at rest.
+    fn sharers(&self) -> u32 {
+        let endpoints = &self.fabric.endpoints;
+        let asleep = |rank: &Rank| endpoints[*rank].sleeper.asleep();
+        let asleep = self.fabric.near().filter(asleep).count();
+        (asleep / LOOK_IN_TURN).max(1) as u32
     }
 }
