@@ -343,34 +343,47 @@ fn the_trace_of_a_revoked_message_has_no_other_end() {
 
 /// Runs a program in which the last process sends the first a letter that is spoiled.
 fn spoiled(program: &str, sizes: &[(usize, usize)], letter: corrupt::Spoiled) {
+    let numbers = [
+        (corrupt::KIND, letter.kind.to_string()),
+        ("CORRUPT_NTH", letter.nth.to_string()),
+        ("CORRUPT_AT", letter.at.to_string()),
+        ("CORRUPT_BYTES", letter.bytes.to_string()),
+        ("CORRUPT_VALUE", letter.value.to_string()),
+        // Where letters go past MPI, it has none to spoil.
+        ("RANKFOLD_SHARED_MEMORY", "off".into()),
+    ];
+    spoiled_by(program, sizes, &numbers);
+}
+
+/// The same of whatever these variables say.
+fn spoiled_by(program: &str, sizes: &[(usize, usize)], variables: &[(&str, String)]) {
     for launcher in launchers() {
         let Some(library) = compiled::library("corrupt", &launcher) else {
             return;
         };
-        for (processes, ranks) in sizes
-            .iter()
-            .filter(|(processes, _)| *processes <= launcher.most)
-        {
-            let numbers = [
-                ("CORRUPT_FROM", (processes - 1).to_string()),
-                ("CORRUPT_TO", "0".into()),
-                (corrupt::KIND, letter.kind.to_string()),
-                ("CORRUPT_NTH", letter.nth.to_string()),
-                ("CORRUPT_AT", letter.at.to_string()),
-                ("CORRUPT_BYTES", letter.bytes.to_string()),
-                ("CORRUPT_VALUE", letter.value.to_string()),
+        let sizes = sizes.iter();
+        for (processes, ranks) in sizes.filter(|(processes, _)| *processes <= launcher.most) {
+            let from = (processes - 1).to_string();
+            let mut more = vec![
+                ("CORRUPT_FROM", from.as_str()),
+                ("CORRUPT_TO", "0"),
+                ("RANKFOLD_MPI", library.to_str().unwrap()),
             ];
-            let mut more: Vec<(&str, &str)> = numbers
-                .iter()
-                .map(|(name, value)| (*name, value.as_str()))
-                .collect();
-            more.push(("RANKFOLD_MPI", library.to_str().unwrap()));
-            // Where letters go past MPI, it has none to spoil.
-            more.push(("RANKFOLD_SHARED_MEMORY", "off"));
+            more.extend(
+                variables
+                    .iter()
+                    .map(|(name, value)| (*name, value.as_str())),
+            );
             let output = launcher.check_with(program, *processes, *ranks, &more);
-            assert!(text(&output).contains("is spoiled"), "{letter:?}");
+            assert!(text(&output).contains("is spoiled"), "{variables:?}");
         }
     }
+}
+
+#[test]
+fn a_body_that_never_comes_behind_letters_through_memory_is_recalled() {
+    let body = [("CORRUPT_BODY", "1".into())];
+    spoiled_by("waits_for_a_long_body", &[(2, 1)], &body);
 }
 
 #[test]

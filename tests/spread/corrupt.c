@@ -1,5 +1,6 @@
-/* An MPI library that is the launcher's own but for one letter of one process to one other, of which it sends eight wrong
- * bytes, all ones unless a number is given: what a corrupt process does. The letters are those of rankfold, whose first four bytes say of which kind they are. */
+/* An MPI library that is the launcher's own but for one message of one process to one other: what a corrupt process does. Of
+ * a letter it sends eight wrong bytes, all ones unless a number is given: the letters are those of rankfold, whose first four
+ * bytes say of which kind they are. Of the first body it sends none, to nobody who waits for it, if CORRUPT_BODY is 1. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +27,13 @@ static int is_wanted(const void *bytes, int count, int to) {
     return kind == number("CORRUPT_KIND") && seen++ == number("CORRUPT_NTH");
 }
 
+/* Whether it is the first message to its receiver that is no letter. */
+static int is_body(int to, int tag) {
+    static long seen;
+    if (number("CORRUPT_BODY") != 1 || tag == 0) return 0;
+    return me() == number("CORRUPT_FROM") && to == number("CORRUPT_TO") && seen++ == 0;
+}
+
 int MPI_Isend(const void *bytes, int count, uintptr_t type, int to, int tag, uintptr_t comm, void *request) {
     if (tag == 0 && is_wanted(bytes, count, to)) {
         /* Never freed: MPI may read it later. */
@@ -36,6 +44,10 @@ int MPI_Isend(const void *bytes, int count, uintptr_t type, int to, int tag, uin
         memcpy(wrong + number("CORRUPT_AT"), &value, sizeof value);
         bytes = wrong;
         fprintf(stderr, "a letter of %d bytes is spoiled\n", count);
+    }
+    if (is_body(to, tag)) {
+        fprintf(stderr, "a body of %d bytes is spoiled\n", count);
+        return PMPI_Isend(bytes, 0, type, to, tag + 20000, comm, request);
     }
     return PMPI_Isend(bytes, count, type, to, tag, comm, request);
 }

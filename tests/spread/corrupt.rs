@@ -194,10 +194,19 @@ pub fn ends_unread(ranks: usize) {
 
 /// The last process announces rank 0 a body, in whose buffer MPI waits for another one; and it waits for an answer.
 pub fn waits_for_another_body(ranks: usize) {
+    waits_for_a_body(ranks, 1 << 17);
+}
+
+/// The same of a body that is too long for memory that processes share.
+pub fn waits_for_a_long_body(ranks: usize) {
+    waits_for_a_body(ranks, 1 << 22);
+}
+
+fn waits_for_a_body(ranks: usize, bytes: usize) {
     let report = world(ranks).run_each(|comm| {
         comm.barrier()?;
         let sound = sound(comm);
-        let mut message = vec![1u8; 1 << 17];
+        let mut message = vec![1u8; bytes];
         if comm.rank() == sound {
             comm.send(0, 9, &message)?;
             hears_of_what_cannot_be_read(comm, 0, sound);
