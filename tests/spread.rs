@@ -332,6 +332,14 @@ fn a_process_that_cannot_start_tells_all_why() {
 }
 
 #[test]
+fn an_environment_that_says_nonsense_of_memory_is_told_to_all() {
+    for launcher in launchers().iter().filter(|launcher| launcher.most > 1) {
+        let variable = ("RANKFOLD_SHARED_MEMORY", "nonsense");
+        launcher.check_with("nonsense_of_memory", 2, 1, &[variable]);
+    }
+}
+
+#[test]
 fn each_process_traces_its_ranks() {
     everywhere("traces", &[(2, 1), (2, 2), (3, 2)]);
 }

@@ -80,6 +80,8 @@ pub(crate) struct Processes {
     /// This process among them.
     pub(crate) me: usize,
     pub(crate) count: usize,
+    /// Why this process opens no world, which all others are to be told.
+    pub(crate) refused: Option<String>,
     state: Mutex<State>,
 }
 
@@ -133,7 +135,6 @@ impl Processes {
     /// Initializes MPI, once in a process. Waits until all processes that were started together do so. `last` runs
     /// when the process exits.
     pub(crate) fn join(launched: &Launched, last: extern "C" fn()) -> Result<Processes, String> {
-        let shares = node::is_wanted()?;
         let mut library = Library::find(launched)?;
         let started = library.start(last);
         let started = started.and_then(|(me, count)| {
@@ -142,8 +143,10 @@ impl Processes {
         });
         // The launcher would end the job of a process that does not finalize MPI.
         let (me, count) = started.inspect_err(|_| library.finalize(&mut []))?;
+        let shares = node::is_wanted();
+        let traffic = Traffic::new(library, (me, count), shares == Ok(true))?;
         let state = State {
-            traffic: Ok(Traffic::new(library, (me, count), shares)?),
+            traffic: Ok(traffic),
             is_reported: false,
             is_finished: false,
             #[cfg(test)]
@@ -152,6 +155,7 @@ impl Processes {
         Ok(Processes {
             me,
             count,
+            refused: shares.err(),
             state: Mutex::new(state),
         })
     }
@@ -171,6 +175,7 @@ impl Processes {
         Processes {
             me,
             count,
+            refused: None,
             state: Mutex::new(state),
         }
     }

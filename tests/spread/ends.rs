@@ -102,6 +102,14 @@ fn open_next(ranks: usize) -> Vec<usize> {
     }
 }
 
+/// The environment says nonsense of shared memory.
+pub fn nonsense_of_memory(ranks: usize) {
+    match world(ranks).run(|comm| comm.barrier()).unwrap_err() {
+        WorldError::Usage(why) => assert!(why.contains(r#"is "nonsense""#), "{why}"),
+        error => panic!("{error}"),
+    }
+}
+
 /// The world of the last process cannot start, as no machine has such a CPU: all processes learn why, also those whose
 /// ranks need none of its ranks, and the next world is as any other.
 pub fn cannot_start(ranks: usize) {

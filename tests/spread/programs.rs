@@ -54,6 +54,7 @@ pub const PROGRAMS: &[Program] = &[
     ("excluded", corrupt::excluded),
     ("spoiled", corrupt::spoiled),
     ("waits_for_another_body", corrupt::waits_for_another_body),
+    ("nonsense_of_memory", ends::nonsense_of_memory),
     ("waits_for_a_long_body", corrupt::waits_for_a_long_body),
     ("exits_unread", corrupt::exits_unread),
     ("exits_without_a_body", corrupt::exits_without_a_body),

@@ -91,6 +91,11 @@ impl Session {
     /// Opens a world together with all other processes. Returns its number, and what each process brings.
     pub(super) fn open(&self, hello: &Hello) -> Result<(u32, Vec<Hello>), String> {
         self.begin()?;
+        let refused = self.processes.refused.as_deref().map(|why| Hello {
+            refused: Some(why.into()),
+            ..Hello::default()
+        });
+        let hello = refused.as_ref().unwrap_or(hello);
         // Relaxed: only the number matters.
         let world = self.worlds.fetch_add(1, Ordering::Relaxed) + 1;
         let greeted = self.greet(world, hello);
