@@ -349,49 +349,10 @@ fn the_trace_of_a_revoked_message_has_no_other_end() {
     everywhere("revoked", &[(2, 1), (2, 2)]);
 }
 
-/// Runs a program in which the last process sends the first a letter that is spoiled.
-fn spoiled(program: &str, sizes: &[(usize, usize)], letter: corrupt::Spoiled) {
-    let numbers = [
-        (corrupt::KIND, letter.kind.to_string()),
-        ("CORRUPT_NTH", letter.nth.to_string()),
-        ("CORRUPT_AT", letter.at.to_string()),
-        ("CORRUPT_BYTES", letter.bytes.to_string()),
-        ("CORRUPT_VALUE", letter.value.to_string()),
-        // Where letters go past MPI, it has none to spoil.
-        ("RANKFOLD_SHARED_MEMORY", "off".into()),
-    ];
-    spoiled_by(program, sizes, &numbers);
-}
-
-/// The same of whatever these variables say.
-fn spoiled_by(program: &str, sizes: &[(usize, usize)], variables: &[(&str, String)]) {
-    for launcher in launchers() {
-        let Some(library) = compiled::library("corrupt", &launcher) else {
-            return;
-        };
-        let sizes = sizes.iter();
-        for (processes, ranks) in sizes.filter(|(processes, _)| *processes <= launcher.most) {
-            let from = (processes - 1).to_string();
-            let mut more = vec![
-                ("CORRUPT_FROM", from.as_str()),
-                ("CORRUPT_TO", "0"),
-                ("RANKFOLD_MPI", library.to_str().unwrap()),
-            ];
-            more.extend(
-                variables
-                    .iter()
-                    .map(|(name, value)| (*name, value.as_str())),
-            );
-            let output = launcher.check_with(program, *processes, *ranks, &more);
-            assert!(text(&output).contains("is spoiled"), "{variables:?}");
-        }
-    }
-}
-
 #[test]
 fn a_body_that_never_comes_behind_letters_through_memory_is_recalled() {
     let body = [("CORRUPT_BODY", "1".into())];
-    spoiled_by("waits_for_a_long_body", &[(2, 1)], &body);
+    corrupt::spoil_by("waits_for_a_long_body", &[(2, 1)], &body);
 }
 
 #[test]
@@ -403,7 +364,7 @@ fn a_process_that_another_one_cannot_believe_is_excluded_by_all() {
         bytes: 0,
         value: -1,
     };
-    spoiled("excluded", &[(2, 1), (2, 2), (3, 1), (3, 2)], mail);
+    corrupt::spoil("excluded", &[(2, 1), (2, 2), (3, 1), (3, 2)], mail);
 }
 
 /// The length of the body.
@@ -417,7 +378,7 @@ const NO_LETTER: corrupt::Spoiled = corrupt::Spoiled {
 
 #[test]
 fn a_process_that_exits_while_another_one_reads_nothing_of_it_does_not_hang() {
-    spoiled("exits_unread", &[(2, 1), (2, 2), (3, 1)], NO_LETTER);
+    corrupt::spoil("exits_unread", &[(2, 1), (2, 2), (3, 1)], NO_LETTER);
 }
 
 #[test]
@@ -428,7 +389,7 @@ fn a_process_that_exits_without_a_body_that_it_has_promised_is_excluded() {
         value: 1 << 20,
         ..NO_LETTER
     };
-    spoiled("exits_without_a_body", &[(2, 1), (2, 2), (3, 1)], goodbye);
+    corrupt::spoil("exits_without_a_body", &[(2, 1), (2, 2), (3, 1)], goodbye);
 }
 
 #[test]
@@ -439,13 +400,13 @@ fn a_process_that_waits_for_the_exit_tells_another_one_that_it_reads_nothing_of_
         bytes: 56,
         ..NO_LETTER
     };
-    spoiled("ends_unread", &[(2, 200), (3, 200)], end);
+    corrupt::spoil("ends_unread", &[(2, 200), (3, 200)], end);
 }
 
 #[test]
 fn whatever_letter_is_spoiled_every_process_ends_and_blames_no_other() {
     for letter in corrupt::letters() {
-        spoiled("spoiled", &[(2, 2), (3, 1)], letter);
+        corrupt::spoil("spoiled", &[(2, 2), (3, 1)], letter);
     }
 }
 
@@ -455,14 +416,14 @@ fn a_body_that_is_announced_and_never_comes_is_recalled() {
         nth: 1,
         ..corrupt::OF_ANOTHER
     };
-    spoiled("spoiled", &[(2, 1)], behind_a_short_one);
-    spoiled("waits_for_another_body", &[(2, 1)], corrupt::OF_ANOTHER);
+    corrupt::spoil("spoiled", &[(2, 1)], behind_a_short_one);
+    corrupt::spoil("waits_for_another_body", &[(2, 1)], corrupt::OF_ANOTHER);
 }
 
 #[test]
 fn an_announcement_that_is_spoiled_holds_up_no_process() {
     for letter in corrupt::announcements() {
-        spoiled("spoiled", &[(2, 1), (3, 1)], letter);
+        corrupt::spoil("spoiled", &[(2, 1), (3, 1)], letter);
     }
 }
 

@@ -6,6 +6,7 @@ use std::process;
 use rankfold::{Comm, Error, ErrorKind, Outcome, Rank, Report, WorldError, op};
 
 use super::programs::world;
+use super::{compiled, launchers, text};
 
 /// The kinds of letters that are spoiled, by their numbers on the wire, and the wrong bytes with their place.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +69,45 @@ pub const OF_ANOTHER: Spoiled = Spoiled {
     value: 7 << 32 | 1,
     ..LONG_MAIL
 };
+
+/// Runs a program in which the last process sends the first a letter that is spoiled.
+pub fn spoil(program: &str, sizes: &[(usize, usize)], letter: Spoiled) {
+    let numbers = [
+        (KIND, letter.kind.to_string()),
+        ("CORRUPT_NTH", letter.nth.to_string()),
+        ("CORRUPT_AT", letter.at.to_string()),
+        ("CORRUPT_BYTES", letter.bytes.to_string()),
+        ("CORRUPT_VALUE", letter.value.to_string()),
+        // Where letters go past MPI, it has none to spoil.
+        ("RANKFOLD_SHARED_MEMORY", "off".into()),
+    ];
+    spoil_by(program, sizes, &numbers);
+}
+
+/// The same of whatever these variables say.
+pub fn spoil_by(program: &str, sizes: &[(usize, usize)], variables: &[(&str, String)]) {
+    for launcher in launchers() {
+        let Some(library) = compiled::library("corrupt", &launcher) else {
+            return;
+        };
+        let sizes = sizes.iter();
+        for (processes, ranks) in sizes.filter(|(processes, _)| *processes <= launcher.most) {
+            let from = (processes - 1).to_string();
+            let mut more = vec![
+                ("CORRUPT_FROM", from.as_str()),
+                ("CORRUPT_TO", "0"),
+                ("RANKFOLD_MPI", library.to_str().unwrap()),
+            ];
+            more.extend(
+                variables
+                    .iter()
+                    .map(|(name, value)| (*name, value.as_str())),
+            );
+            let output = launcher.check_with(program, *processes, *ranks, &more);
+            assert!(text(&output).contains("is spoiled"), "{variables:?}");
+        }
+    }
+}
 
 /// Letters of which the last word is spoiled, which says that a body is announced and how long it is: a short one, which
 /// announces none, and the next one of this length, which does where the processes do not share their CPUs.
