@@ -36,7 +36,8 @@ pub(crate) const SLOTS: usize = if cfg!(all(test, loom)) { 2 } else { 128 };
 pub(super) const BLOCK: usize = 128;
 /// The bytes of the longest page.
 pub(super) const PAGE: usize = 1 << 16;
-/// The bytes of the arena: of two messages of a megabyte, and what makes a ring a number of the longest pages. In a model a letter has one block, and there is room for one.
+/// The bytes of the arena: of two messages of a megabyte, and what makes a ring a number of the longest pages. In a model a
+/// letter has one block, and there is room for one.
 pub(crate) const ARENA: usize = if cfg!(all(test, loom)) {
     BLOCK
 } else {
