@@ -17,8 +17,6 @@ pub(super) enum Set {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
-    #[cfg(target_arch = "x86_64")]
-    Avx512,
 }
 
 impl Set {
@@ -26,10 +24,8 @@ impl Set {
     #[inline]
     pub(super) fn best() -> Set {
         #[cfg(target_arch = "x86_64")]
-        for set in [Set::Avx512, Set::Avx2] {
-            if set.is_there() {
-                return set;
-            }
+        if Set::Avx2.is_there() {
+            return Set::Avx2;
         }
         Set::Plain
     }
@@ -41,9 +37,6 @@ impl Set {
             Set::Plain => true,
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
-            // Processors that had AVX-512 before this extension run slower while they use it.
-            #[cfg(target_arch = "x86_64")]
-            Set::Avx512 => std::arch::is_x86_feature_detected!("avx512vbmi2"),
         }
     }
 
@@ -61,8 +54,6 @@ impl Set {
                 Set::Plain => work.run(),
                 #[cfg(target_arch = "x86_64")]
                 Set::Avx2 => with_avx2(work),
-                #[cfg(target_arch = "x86_64")]
-                Set::Avx512 => with_avx512(work),
             }
         }
     }
@@ -74,16 +65,6 @@ impl Set {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn with_avx2(work: impl Loop) {
-    // SAFETY: the caller's promise.
-    unsafe { work.run() }
-}
-
-/// # Safety
-///
-/// As [`Loop::run`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512vbmi2")]
-unsafe fn with_avx512(work: impl Loop) {
     // SAFETY: the caller's promise.
     unsafe { work.run() }
 }
