@@ -111,8 +111,8 @@ impl Traffic {
     /// Recalls such a body, once, if it is found to be late.
     fn recall_straight(&mut self, straight: &mut Straight, is_late: bool) -> Result<(), String> {
         let (from, body) = (straight.from, &mut straight.body);
-        match is_late && !body.is_recalled && self.is_behind(from, body)? {
-            true => self.library.recall(body),
+        match is_late && self.is_behind(from, body)? {
+            true => self.recall(body),
             false => Ok(()),
         }
     }

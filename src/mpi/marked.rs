@@ -5,7 +5,7 @@ use super::marks::{ANNOUNCED, ANSWERED, ASKED, MARKS, MOVED, OFFERED, WANTED};
 use super::message::as_padded;
 use super::node::ADDRESS;
 use super::requests::Receiving;
-use super::traffic::{Straight, Traffic, Waiting, is_short, tag_of};
+use super::traffic::{Straight, Traffic, is_short, tag_of};
 use super::{Deliver, HEAD, Message};
 
 impl Traffic {
@@ -125,13 +125,7 @@ impl Traffic {
             self.straight = Some(Box::new(Straight { from, body, heard }));
             return Ok(());
         }
-        self.bodies += 1;
-        self.wanted += 1;
-        self.waiting[from].push_back(Waiting {
-            letter,
-            body: Some(body),
-            was_announced: true,
-        });
+        self.await_body(from, letter, body, true);
         Ok(())
     }
 }

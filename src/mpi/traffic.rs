@@ -30,7 +30,7 @@ use super::lending::{Lending, Ticket};
 use super::library::{Arrival, Barrier, Library};
 use super::marks::MARKS;
 use super::message::as_padded;
-use super::node::Node;
+use super::node::NodeLetters;
 use super::requests::{Receiving, Sending, Standing};
 use super::{Deliver, HEAD, Message};
 
@@ -81,7 +81,7 @@ impl Body {
 pub(super) struct Traffic {
     pub(super) library: Library,
     /// The letters that go through memory.
-    pub(super) node: Node,
+    pub(super) node: NodeLetters,
     /// What has not left, with its receivers.
     pub(super) outgoing: VecDeque<(usize, Sending)>,
     /// The receives for letters; the next letter arrives at `next`, and the one before has been read if `is_read`.
@@ -97,7 +97,7 @@ pub(super) struct Traffic {
     /// The numbers of the last question to each process and of the last answer.
     pub(super) questions: Vec<u32>,
     pub(super) answers: Vec<u32>,
-    /// Whether MPI may have to move a receive that nobody tests any more.
+    /// Whether MPI may have to move a receive that is tested no more.
     has_abandoned: bool,
     /// Whether letters are being read: one that could not be taken in leaves it so.
     is_reading: bool,
@@ -133,7 +133,7 @@ pub(super) struct Straight {
 }
 
 impl Traffic {
-    /// Between this process, `me`, and the others of so many, with which it shares memory or does not.
+    /// Between process `me` and the others of `processes`, with which it shares memory or does not.
     pub(super) fn new(
         mut library: Library,
         (me, processes): (usize, usize),
@@ -148,7 +148,7 @@ impl Traffic {
         }
         let mut traffic = Traffic {
             library,
-            node: Node::new((me, processes), shares),
+            node: NodeLetters::new((me, processes), shares),
             outgoing: VecDeque::new(),
             letters,
             next: 0,
@@ -314,7 +314,7 @@ impl Traffic {
             || self.polls.is_multiple_of(SELDOM)
     }
 
-    /// Takes in at most so many letters that have arrived through memory. Returns how many.
+    /// Takes in at most `most` letters that have arrived through memory. Returns how many.
     fn read_letters(&mut self, most: usize, deliver: &mut dyn Deliver) -> Result<usize, String> {
         if mem::replace(&mut self.is_reading, true) {
             return Err("a rank has panicked while it took in a message".into());
@@ -329,7 +329,7 @@ impl Traffic {
         opened.map(|()| read)
     }
 
-    /// Takes in at most so many letters that have arrived over MPI. The receive of a letter is posted again by the next
+    /// Takes in at most `most` letters that have arrived over MPI. The receive of a letter is posted again by the next
     /// poll: a rank that waits for the letter need not wait for that.
     fn receive_letters(&mut self, most: usize, deliver: &mut dyn Deliver) -> Result<(), String> {
         for _ in 0..most {
@@ -413,13 +413,25 @@ impl Traffic {
             return Ok(());
         };
         self.library.receive(&mut body, from, (length, BODIES))?;
+        self.await_body(from, letter, body, false);
+        Ok(())
+    }
+
+    /// Lets a letter wait for its body, which was announced or not.
+    pub(super) fn await_body(
+        &mut self,
+        from: usize,
+        letter: Message,
+        body: Receiving,
+        was_announced: bool,
+    ) {
         self.bodies += 1;
+        self.wanted += usize::from(was_announced);
         self.waiting[from].push_back(Waiting {
             letter,
             body: Some(body),
-            was_announced: false,
+            was_announced,
         });
-        Ok(())
     }
 
     /// A process has sent what is no letter.

@@ -26,7 +26,7 @@ use super::exact::block::{Block, PLACES};
 use super::exact::summand::Summand;
 use super::named::{Fold, Task};
 use super::{Element, Operator, SumExact};
-pub(crate) use lines::{CACHE_LINE, elements_of_line, lead, lead_of};
+pub(crate) use lines::{CACHE_LINE, lead, lead_of};
 use loops::{Both, Set, Summed, copy_raw, each, left_raw, right_raw, two_raw};
 pub(crate) use loops::{extract, survey};
 use past_caches::{Fence, stream_bytes};

@@ -1,6 +1,6 @@
 /* An MPI library that is the launcher's own but for one message of one process to one other: what a corrupt process does. Of
  * a letter it sends eight wrong bytes, all ones unless a number is given: the letters are those of rankfold, whose first four
- * bytes say of which kind they are. Of the first body it sends none, to nobody who waits for it, if CORRUPT_BODY is 1. */
+ * bytes say of which kind they are. Instead of the first body it sends an empty message with another tag, if CORRUPT_BODY is 1. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -19,7 +19,7 @@ use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::mem::MaybeUninit;
 
-use ring::{ARENA, BLOCK, Reader, Ring, Writer};
+use ring::{ARENA, BLOCK, LetterReader, LetterRing, LetterWriter};
 pub(super) use segment::ADDRESS;
 use segment::Address;
 
@@ -34,9 +34,9 @@ const LEAST: usize = 1 << 14;
 const CHOICE: &str = "RANKFOLD_SHARED_MEMORY";
 
 /// The letters to and from processes of this node.
-pub(super) struct Node {
+pub(super) struct NodeLetters {
     /// The segment of this process: a ring for each process.
-    own: Option<(Address, &'static [Ring])>,
+    own: Option<(Address, &'static [LetterRing])>,
     me: usize,
     /// The bytes of an arena that it uses.
     arena: usize,
@@ -49,22 +49,22 @@ pub(super) struct Node {
 
 /// The letters to a process.
 pub(super) struct Outbox {
-    writer: Writer<&'static Ring>,
+    writer: LetterWriter<&'static LetterRing>,
     waiting: VecDeque<Bytes>,
 }
 
 /// The rings in which letters arrive, with their processes.
 #[derive(Default)]
 pub(super) struct Readers {
-    all: Vec<(usize, Reader<&'static Ring>)>,
+    all: Vec<(usize, LetterReader<&'static LetterRing>)>,
     next: usize,
 }
 
-impl Node {
-    /// Of this process among so many, which shares memory or does not.
-    pub(super) fn new((me, count): (usize, usize), shares: bool) -> Node {
+impl NodeLetters {
+    /// Of process `me` of `count`, which shares memory or does not.
+    pub(super) fn new((me, count): (usize, usize), shares: bool) -> NodeLetters {
         let shares = shares && count > 1;
-        Node {
+        NodeLetters {
             own: shares.then(|| segment::create(count)).flatten(),
             me,
             arena: (ARENAS / count).clamp(LEAST, ARENA) & !(2 * BLOCK - 1),
@@ -81,13 +81,13 @@ impl Node {
 
     /// Maps the segment that a process offers, if that can be done, for all letters to it.
     pub(super) fn map(&self, from: usize, offer: &[u8; ADDRESS]) -> Option<Outbox> {
-        // One that shares no memory itself shares nobody else's.
+        // A process that shares no memory itself uses none of others.
         if self.own.is_none() || self.reaches(from) {
             return None;
         }
         let ring = segment::open(&Address::of(offer), self.me)?;
         Some(Outbox {
-            writer: Writer::of(ring, self.arena)?,
+            writer: LetterWriter::of(ring, self.arena)?,
             waiting: VecDeque::new(),
         })
     }
@@ -99,7 +99,9 @@ impl Node {
 
     /// The letters of a process come through this process's segment from now on. Returns whether that may be.
     pub(super) fn moves(&mut self, from: usize) -> bool {
-        let reader = self.own.and_then(|(_, rings)| Reader::of(&rings[from]));
+        let reader = self
+            .own
+            .and_then(|(_, rings)| LetterReader::of(&rings[from]));
         let may_move = reader.is_some();
         self.readers.all.extend(reader.map(|reader| (from, reader)));
         may_move
@@ -197,8 +199,8 @@ impl Readers {
         self.all.len()
     }
 
-    /// Reads at most so many letters, and none after so many bytes, of all processes in turn, each with its sender. Returns
-    /// how many.
+    /// Reads at most `most` letters, and none after `most_bytes`, of all processes in turn, each with its sender. Returns how
+    /// many.
     #[inline]
     pub(super) fn read(
         &mut self,
@@ -232,14 +234,14 @@ mod tests {
     use super::super::message::as_padded;
     use super::*;
 
-    fn accept(node: &mut Node, other: usize, offer: &[u8; ADDRESS]) {
+    fn accept(node: &mut NodeLetters, other: usize, offer: &[u8; ADDRESS]) {
         let outbox = node.map(other, offer).expect("it is of this node");
         node.accept(other, outbox);
     }
 
     /// Two processes that share memory.
-    fn two() -> [Node; 2] {
-        let mut nodes = [0, 1].map(|me| Node::new((me, 2), true));
+    fn two() -> [NodeLetters; 2] {
+        let mut nodes = [0, 1].map(|me| NodeLetters::new((me, 2), true));
         let offers = [0, 1].map(|me: usize| nodes[me].offer().expect("Linux has such memory"));
         for (me, other) in [(0, 1), (1, 0)] {
             assert!(!nodes[me].reaches(other));
@@ -289,7 +291,7 @@ mod tests {
 
     #[test]
     fn letters_of_all_processes_are_read_in_turn() {
-        let mut nodes: Vec<_> = (0..3).map(|me| Node::new((me, 3), true)).collect();
+        let mut nodes: Vec<_> = (0..3).map(|me| NodeLetters::new((me, 3), true)).collect();
         let offer = nodes[0].offer().unwrap();
         for other in [1, 2] {
             accept(&mut nodes[other], 0, &offer);

@@ -1,6 +1,6 @@
 //! Where processes of one node share no memory: systems other than Linux.
 
-use super::ring::Ring;
+use super::ring::LetterRing;
 
 /// The bytes of an address in a letter.
 pub(in crate::mpi) const ADDRESS: usize = 0;
@@ -20,11 +20,11 @@ impl Address {
 }
 
 /// There is none.
-pub(super) fn create(_: usize) -> Option<(Address, &'static [Ring])> {
+pub(super) fn create(_: usize) -> Option<(Address, &'static [LetterRing])> {
     None
 }
 
 /// There is none.
-pub(super) fn open(_: &Address, _: usize) -> Option<&'static Ring> {
+pub(super) fn open(_: &Address, _: usize) -> Option<&'static LetterRing> {
     None
 }

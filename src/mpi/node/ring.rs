@@ -41,7 +41,7 @@ pub(super) const PAGE: usize = 1 << 16;
 pub(crate) const ARENA: usize = if cfg!(all(test, loom)) {
     BLOCK
 } else {
-    33 * PAGE - size_of::<Ends>() - SLOTS * size_of::<Slot>()
+    33 * PAGE - size_of::<RingEnds>() - SLOTS * size_of::<LetterSlot>()
 };
 
 /// What two builds must have in common that share a ring; the first number is another one for other rules.
@@ -49,15 +49,15 @@ pub(super) const LAYOUT: [u8; 4] = [1, SLOTS as u8, SHORT as u8, BLOCK as u8];
 
 /// A ring of letters.
 #[repr(C, align(128))]
-pub(crate) struct Ring {
-    ends: Ends,
-    slots: [Slot; SLOTS],
-    arena: [Block; ARENA / BLOCK],
+pub(crate) struct LetterRing {
+    ends: RingEnds,
+    slots: [LetterSlot; SLOTS],
+    arena: [ArenaBlock; ARENA / BLOCK],
 }
 
 /// In lines of its own, as the reader writes it.
 #[repr(C, align(128))]
-struct Ends {
+struct RingEnds {
     read: AtomicU64,
     claimed: AtomicU64,
 }
@@ -68,16 +68,16 @@ const READER: u64 = 2;
 
 /// A short letter, or where a long one begins in the arena.
 #[repr(C, align(128))]
-struct Slot {
+struct LetterSlot {
     letter: Place<[MaybeUninit<u8>; SHORT]>,
     stamp: AtomicU64,
 }
 
 #[repr(C, align(128))]
-struct Block(Place<[MaybeUninit<u8>; BLOCK]>);
+struct ArenaBlock(Place<[MaybeUninit<u8>; BLOCK]>);
 
 /// The end of a ring that writes.
-pub(crate) struct Writer<R> {
+pub(crate) struct LetterWriter<R> {
     ring: R,
     /// How many letters were written, and how many were read as far as the writer knows. They wrap.
     written: u32,
@@ -89,40 +89,40 @@ pub(crate) struct Writer<R> {
 }
 
 /// The end of a ring that reads.
-pub(crate) struct Reader<R> {
+pub(crate) struct LetterReader<R> {
     ring: R,
     /// How many letters were read. It wraps.
     read: u32,
 }
 
 // SAFETY: the ends may be in different threads, see the head of this file.
-unsafe impl Sync for Ring {}
+unsafe impl Sync for LetterRing {}
 
-impl Ring {
+impl LetterRing {
     #[cfg(all(test, loom))]
-    pub(crate) fn new() -> Ring {
-        let slot = |_| Slot {
+    pub(crate) fn new() -> LetterRing {
+        let slot = |_| LetterSlot {
             letter: Place::new([MaybeUninit::zeroed(); SHORT]),
             stamp: AtomicU64::new(0),
         };
-        Ring {
-            ends: Ends {
+        LetterRing {
+            ends: RingEnds {
                 read: AtomicU64::new(0),
                 claimed: AtomicU64::new(0),
             },
             slots: std::array::from_fn(slot),
-            arena: std::array::from_fn(|_| Block(Place::new([MaybeUninit::zeroed(); BLOCK]))),
+            arena: std::array::from_fn(|_| ArenaBlock(Place::new([MaybeUninit::zeroed(); BLOCK]))),
         }
     }
 
-    /// Claims an end. Returns whether nobody has it.
+    /// Claims an end. Returns whether it was free.
     fn claim(&self, end: u64) -> bool {
-        // Relaxed: whoever claims an end has nothing to know of others that had it.
+        // Relaxed: an end is claimed once, so there is nothing to know of a claim before.
         self.ends.claimed.fetch_or(end, Ordering::Relaxed) & end == 0
     }
 
     #[inline]
-    fn slot(&self, number: u32) -> &Slot {
+    fn slot(&self, number: u32) -> &LetterSlot {
         &self.slots[number as usize % SLOTS]
     }
 
@@ -146,10 +146,10 @@ fn stamp(number: u32, length: usize) -> u64 {
     u64::from(number) << 32 | length as u64
 }
 
-impl<R: Deref<Target = Ring>> Writer<R> {
-    /// The writer of a ring, unless there is one, which uses so many bytes of its arena.
-    pub(crate) fn of(ring: R, arena: usize) -> Option<Writer<R>> {
-        ring.claim(WRITER).then(|| Writer {
+impl<R: Deref<Target = LetterRing>> LetterWriter<R> {
+    /// The writer of a ring, unless there is one, which uses `arena` bytes of its arena.
+    pub(crate) fn of(ring: R, arena: usize) -> Option<LetterWriter<R>> {
+        ring.claim(WRITER).then(|| LetterWriter {
             ring,
             written: 0,
             read: 0,
@@ -192,14 +192,14 @@ impl<R: Deref<Target = Ring>> Writer<R> {
             let end = begin + length.next_multiple_of(BLOCK);
             self.long.push_back((number, begin..end));
         }
-        slot.stamp.store(stamp(number, length), Ordering::Release); // Pairs with the load of `Reader::read`.
+        slot.stamp.store(stamp(number, length), Ordering::Release); // Pairs with the load of `LetterReader::read`.
         self.written = number;
         true
     }
 
     /// Learns what was read.
     fn learn(&mut self) {
-        self.read = self.ring.ends.read.load(Ordering::Acquire) as u32; // Pairs with the store of `Reader::read`.
+        self.read = self.ring.ends.read.load(Ordering::Acquire) as u32; // Pairs with the store of `LetterReader::read`.
         let unread = self.written.wrapping_sub(self.read);
         while let Some((number, _)) = self.long.front()
             && self.written.wrapping_sub(*number) >= unread
@@ -222,10 +222,10 @@ impl<R: Deref<Target = Ring>> Writer<R> {
     }
 }
 
-impl<R: Deref<Target = Ring>> Reader<R> {
+impl<R: Deref<Target = LetterRing>> LetterReader<R> {
     /// The reader of a ring, unless there is one.
-    pub(crate) fn of(ring: R) -> Option<Reader<R>> {
-        ring.claim(READER).then(|| Reader { ring, read: 0 })
+    pub(crate) fn of(ring: R) -> Option<LetterReader<R>> {
+        ring.claim(READER).then(|| LetterReader { ring, read: 0 })
     }
 
     /// Reads the next letter, if it is there. One that does not fit where it is said to be reads as an empty one.
@@ -233,7 +233,7 @@ impl<R: Deref<Target = Ring>> Reader<R> {
     pub(crate) fn read(&mut self, read: impl FnOnce(&[u8])) -> bool {
         let number = self.read.wrapping_add(1);
         let slot = self.ring.slot(number);
-        let stamp = slot.stamp.load(Ordering::Acquire); // Pairs with the store of `Writer::write`.
+        let stamp = slot.stamp.load(Ordering::Acquire); // Pairs with the store of `LetterWriter::write`.
         if (stamp >> 32) as u32 != number {
             return false;
         }
@@ -255,7 +255,7 @@ impl<R: Deref<Target = Ring>> Reader<R> {
         }
         self.read = number;
         let read = u64::from(number);
-        self.ring.ends.read.store(read, Ordering::Release); // Pairs with the load of `Writer::learn`.
+        self.ring.ends.read.store(read, Ordering::Release); // Pairs with the load of `LetterWriter::learn`.
         true
     }
 }
@@ -275,29 +275,31 @@ mod tests {
     use super::super::super::message::as_padded;
     use super::*;
 
-    fn ring() -> Arc<Ring> {
+    fn ring() -> Arc<LetterRing> {
         // SAFETY: memory of zeros is an empty ring.
         unsafe { Arc::new_zeroed().assume_init() }
     }
 
-    fn ends() -> (Writer<Arc<Ring>>, Reader<Arc<Ring>>) {
+    fn ends() -> (LetterWriter<Arc<LetterRing>>, LetterReader<Arc<LetterRing>>) {
         let ring = ring();
         let ends = (
-            Writer::of(ring.clone(), ARENA).unwrap(),
-            Reader::of(ring.clone()).unwrap(),
+            LetterWriter::of(ring.clone(), ARENA).unwrap(),
+            LetterReader::of(ring.clone()).unwrap(),
         );
-        assert!(Writer::of(ring.clone(), ARENA).is_none() && Reader::of(ring).is_none());
+        assert!(
+            LetterWriter::of(ring.clone(), ARENA).is_none() && LetterReader::of(ring).is_none()
+        );
         ends
     }
 
     /// Writes letter `number` of this length in parts.
-    fn write(writer: &mut Writer<Arc<Ring>>, number: usize, length: usize) -> bool {
+    fn write(writer: &mut LetterWriter<Arc<LetterRing>>, number: usize, length: usize) -> bool {
         let letter: Vec<u8> = (0..length).map(|at| (at + number) as u8).collect();
         let (first, last) = letter.split_at(length / 3);
         writer.write([as_padded(first), &[], as_padded(last)])
     }
 
-    fn read(reader: &mut Reader<Arc<Ring>>, number: usize, length: usize) -> bool {
+    fn read(reader: &mut LetterReader<Arc<LetterRing>>, number: usize, length: usize) -> bool {
         reader.read(|letter| {
             let mut whole = letter.iter().enumerate();
             assert!(whole.all(|(at, byte)| *byte == (at + number) as u8));

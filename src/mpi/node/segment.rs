@@ -7,7 +7,7 @@
 //!
 //! The memory is mapped from a file of at least its length, which is made as long before anybody is told of it and
 //! is never shortened, and stays mapped. It is zeros before it is written, which is a valid head and valid rings, and is
-//! accessed through shared references alone, as [`Ring`] allows.
+//! accessed through shared references alone, as [`LetterRing`] allows.
 #![allow(unsafe_code)]
 
 use std::fs::{self, File, OpenOptions};
@@ -22,7 +22,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 use rustix::process::{Resource, getrlimit};
 
-use super::ring::{LAYOUT, PAGE, Ring};
+use super::ring::{LAYOUT, LetterRing, PAGE};
 
 /// The name of the file, and how a link to it begins.
 const NAME: &str = "rankfold";
@@ -46,7 +46,7 @@ pub(super) struct Address {
 struct Head([AtomicU64; 2]);
 
 // Each part begins with a page.
-const _: () = assert!(cfg!(all(test, loom)) || size_of::<Ring>().is_multiple_of(PAGE));
+const _: () = assert!(cfg!(all(test, loom)) || size_of::<LetterRing>().is_multiple_of(PAGE));
 
 const WORDS: usize = 6;
 /// The bytes of an address in a letter.
@@ -77,8 +77,8 @@ impl Address {
     }
 }
 
-/// Makes the segment of this process, with so many rings. `None` where the system has no such memory.
-pub(super) fn create(rings: usize) -> Option<(Address, &'static [Ring])> {
+/// Makes the segment of this process, with this number of rings. `None` where the system has no such memory.
+pub(super) fn create(rings: usize) -> Option<(Address, &'static [LetterRing])> {
     let file = File::from(memfd_create(NAME, MemfdFlags::CLOEXEC).ok()?);
     let length = begin_of(rings)? as u64;
     // A longer file would end the process by a signal.
@@ -92,7 +92,7 @@ pub(super) fn create(rings: usize) -> Option<(Address, &'static [Ring])> {
         process: process::id().into(),
         file: file.as_raw_fd() as u64,
         nonce: [(); 2].map(|()| RandomState::new().hash_one(process::id())),
-        size: size_of::<Ring>() as u64,
+        size: size_of::<LetterRing>() as u64,
     };
     let first = map(&file, 0..begin_of(rings)?)?;
     // SAFETY: the head, and the rings that follow it, which stay mapped; zeros, or what was written by the same types.
@@ -112,8 +112,8 @@ pub(super) fn create(rings: usize) -> Option<(Address, &'static [Ring])> {
 }
 
 /// Maps a ring of the segment of another process. `None` if that is on another node, or if it cannot be had.
-pub(super) fn open(address: &Address, ring: usize) -> Option<&'static Ring> {
-    if address.node != node()? || address.size != size_of::<Ring>() as u64 {
+pub(super) fn open(address: &Address, ring: usize) -> Option<&'static LetterRing> {
+    if address.node != node()? || address.size != size_of::<LetterRing>() as u64 {
         return None;
     }
     let path = format!("/proc/{}/fd/{}", address.process, address.file);
@@ -137,7 +137,7 @@ pub(super) fn open(address: &Address, ring: usize) -> Option<&'static Ring> {
 
 /// Where a ring begins in a segment.
 fn begin_of(ring: usize) -> Option<usize> {
-    ring.checked_mul(size_of::<Ring>())?.checked_add(PAGE)
+    ring.checked_mul(size_of::<LetterRing>())?.checked_add(PAGE)
 }
 
 /// The first words of a segment.
@@ -183,7 +183,7 @@ fn hash<'b>(bytes: impl Iterator<Item = &'b u8>) -> u64 {
 #[cfg(all(test, not(loom)))]
 mod tests {
     use super::super::super::message::as_padded;
-    use super::super::ring::{Reader, Writer};
+    use super::super::ring::{LetterReader, LetterWriter};
     use super::*;
 
     #[test]
@@ -191,9 +191,9 @@ mod tests {
         let (address, rings) = create(3).expect("Linux has such memory");
         assert_eq!(rings.len(), 3);
         let same = open(&Address::of(&address.bytes()), 2).expect("it is this process's own");
-        let mut writer = Writer::of(same, 0).unwrap();
-        let mut reader = Reader::of(&rings[2]).unwrap();
-        assert!(Writer::of(&rings[2], 0).is_none(), "it has one");
+        let mut writer = LetterWriter::of(same, 0).unwrap();
+        let mut reader = LetterReader::of(&rings[2]).unwrap();
+        assert!(LetterWriter::of(&rings[2], 0).is_none(), "it has one");
         let letter = [as_padded(b"letter"), &[], &[]];
         assert!(writer.write(letter) && reader.read(|read| assert_eq!(read, b"letter")));
     }

@@ -16,7 +16,7 @@
 /// The greatest number of numbers whose parts are summed at once.
 pub(crate) const MOST: usize = 1 << 11;
 
-/// Number of sums at the same time: so many that compilers make vectors of them.
+/// Number of sums at the same time: enough for compilers to make vectors of them.
 const LANES: usize = 64;
 
 /// The bits of an `f64` below its exponent.

@@ -15,19 +15,8 @@ pub(crate) fn lead<T>(vector: *const T) -> usize {
 #[inline]
 pub(crate) fn lead_of(vector: *const u8, size: usize) -> usize {
     let before = vector.addr().wrapping_neg() % CACHE_LINE;
-    // The sizes of which a line has a whole number.
-    let fit = size.is_power_of_two() && size <= CACHE_LINE;
-    match fit && before & (size - 1) == 0 {
-        true => before >> size.ilog2(),
+    match size > 0 && CACHE_LINE.is_multiple_of(size) && before.is_multiple_of(size) {
+        true => before / size,
         false => 0,
-    }
-}
-
-/// The number of elements of `size` bytes that a cache line has; at least one.
-#[inline]
-pub(crate) fn elements_of_line(size: usize) -> usize {
-    match size.is_power_of_two() && size <= CACHE_LINE {
-        true => CACHE_LINE >> size.ilog2(),
-        false => (CACHE_LINE / size.max(1)).max(1),
     }
 }

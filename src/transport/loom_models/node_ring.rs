@@ -16,17 +16,17 @@ use std::sync::Arc;
 use loom::thread;
 
 use super::explore;
-use crate::mpi::node::ring::{ARENA, Reader, Ring, SHORT, Writer};
+use crate::mpi::node::ring::{ARENA, LetterReader, LetterRing, LetterWriter, SHORT};
 
 /// A letter of `length` bytes, each of which is its number.
-fn write(writer: &mut Writer<Arc<Ring>>, number: u8, length: usize) {
+fn write(writer: &mut LetterWriter<Arc<LetterRing>>, number: u8, length: usize) {
     let letter = vec![MaybeUninit::new(number); length];
     while !writer.write([&letter, &[], &[]]) {
         thread::yield_now();
     }
 }
 
-fn read(reader: &mut Reader<Arc<Ring>>, number: u8, length: usize) {
+fn read(reader: &mut LetterReader<Arc<LetterRing>>, number: u8, length: usize) {
     let whole = |letter: &[u8]| assert_eq!(letter, vec![number; length]);
     while !reader.read(whole) {
         thread::yield_now();
@@ -36,9 +36,9 @@ fn read(reader: &mut Reader<Arc<Ring>>, number: u8, length: usize) {
 /// Letters of these lengths pass.
 fn pass(lengths: &'static [usize]) {
     explore(None, move || {
-        let ring = Arc::new(Ring::new());
-        let mut writer = Writer::of(ring.clone(), ARENA).unwrap();
-        let mut reader = Reader::of(ring).unwrap();
+        let ring = Arc::new(LetterRing::new());
+        let mut writer = LetterWriter::of(ring.clone(), ARENA).unwrap();
+        let mut reader = LetterReader::of(ring).unwrap();
         let numbered = move || (1..).zip(lengths);
         let writes = thread::spawn(move || {
             numbered().for_each(|(number, length)| write(&mut writer, number, *length));
@@ -65,13 +65,13 @@ fn each_long_letter_waits_for_room() {
 
 #[test]
 fn either_end_is_claimed_once() {
-    claimed_once(|ring| Writer::of(ring, ARENA).is_some());
-    claimed_once(|ring| Reader::of(ring).is_some());
+    claimed_once(|ring| LetterWriter::of(ring, ARENA).is_some());
+    claimed_once(|ring| LetterReader::of(ring).is_some());
 }
 
-fn claimed_once(claim: fn(Arc<Ring>) -> bool) {
+fn claimed_once(claim: fn(Arc<LetterRing>) -> bool) {
     explore(None, move || {
-        let ring = Arc::new(Ring::new());
+        let ring = Arc::new(LetterRing::new());
         let other = ring.clone();
         let claims = thread::spawn(move || claim(other));
         let here = claim(ring);

@@ -43,7 +43,7 @@ use crate::moves;
 use crate::op::copies::{BEYOND, CopyRole, LONG, StoreKind};
 use crate::op::elements::Info;
 use crate::op::folds::Folds;
-use crate::op::kernels::{self, To, copy_bytes_past_caches};
+use crate::op::kernels::{self, CACHE_LINE, To, copy_bytes_past_caches};
 use crate::transport::memory::bytes::prefetch_bytes_to_write;
 use crate::transport::memory::coming::{Coming, Job};
 use crate::transport::memory::pointer_list::Few;
@@ -155,7 +155,7 @@ impl<'a> SharedVectors<'a> {
         }
         let size = self.info.size();
         let lead = written.map_or(0, |start| kernels::lead_of(start.cast_const(), size));
-        let line = kernels::elements_of_line(size);
+        let line = (CACHE_LINE / size.max(1)).max(1);
         share(n, line, lead, self.ranks(), self.coming.me)
     }
 

@@ -47,46 +47,10 @@ pub(super) fn in_common(epoch: &Epoch) -> (usize, Option<*mut u8>) {
 /// vector that is written, which has `lead` elements before its first line.
 #[inline]
 pub(super) fn share(n: usize, line: usize, lead: usize, ranks: usize, me: Rank) -> Range<usize> {
-    // Divisions take longer than all else here.
-    let even = |i: usize| match i * usize::from(ranks == 2) {
-        1 => n / 2,
-        _ => span::cut(n, ranks, i),
-    };
-    let whole = |elements: usize| match line.is_power_of_two() {
-        true => elements & !(line - 1),
-        false => elements / line * line,
-    };
-    let cut = |i: usize| match i {
-        0 => 0,
+    let cut = |i: usize| match span::cut(n, ranks, i) {
         _ if i == ranks => n,
-        _ => even(i)
-            .checked_sub(lead)
-            .map_or(0, |after| whole(after) + lead),
+        even if even < lead => 0,
+        even => (even - lead) / line * line + lead,
     };
     cut(me)..cut(me + 1)
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shares_are_whole_lines_of_even_ones() {
-        let simple = |n, line, lead, ranks, i| match span::cut(n, ranks, i) {
-            _ if i == ranks => n,
-            even if even < lead => 0,
-            even => (even - lead) / line * line + lead,
-        };
-        for (ranks, line) in (1..8).flat_map(|ranks| [1, 2, 3, 8, 64].map(|line| (ranks, line))) {
-            for n in (0..200).chain([usize::MAX - 1, usize::MAX]) {
-                for (lead, me) in [0, 1, line - 1]
-                    .iter()
-                    .flat_map(|lead| (0..ranks).map(move |me| (*lead, me)))
-                {
-                    let cut = |i| simple(n, line, lead, ranks, i);
-                    assert_eq!(share(n, line, lead, ranks, me), cut(me)..cut(me + 1));
-                }
-            }
-        }
-    }
 }
