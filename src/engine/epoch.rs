@@ -7,7 +7,7 @@ use crate::Rank;
 use crate::error::{Called, Error, ErrorKind, Mismatch, Result};
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::epoch::Ticket;
+use crate::transport::memory::epoch::{Outs, Ticket};
 use crate::transport::memory::shared_call::Waiting;
 
 impl InCall<'_> {
@@ -69,12 +69,12 @@ impl Waiting for InCall<'_> {
         found.map_or(Ok(()), |rank| Err(self.stranger(rank)))
     }
 
-    fn stay(&self, ticket: Ticket, all_out: &mut dyn FnMut() -> bool) {
+    fn stay(&self, (ticket, outs): (Ticket, Outs), all_out: &mut dyn FnMut() -> bool) {
         let port = &self.comm.core.port;
         port.recorder
             .settle(&self.on_comm(), &|| self.call.to_string());
         let shared = &self.comm.shared;
-        let not_out = || shared.epoch().not_out(ticket);
+        let not_out = || shared.epoch().not_out(ticket, outs);
         port.wait_bound(
             &|| Needs::All(not_out().map(|rank| shared.members.world(rank)).collect()),
             all_out,

@@ -8,6 +8,8 @@ use crate::schedule::Step;
 #[derive(Default)]
 pub(crate) struct Messages {
     pub sent: Vec<Sent>,
+    /// The elements of all of them.
+    pub elements_sent: usize,
     /// The source of each received message.
     pub sources: Vec<Rank>,
 }
@@ -41,6 +43,7 @@ impl Messages {
             to: send.peer,
             elements: send.region.elements(),
         }));
+        self.elements_sent = self.sent.iter().map(|sent| sent.elements).sum();
         self.sources.extend(step.recv.map(|recv| recv.peer));
     }
 }

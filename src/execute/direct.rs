@@ -194,11 +194,18 @@ impl InCall<'_> {
     /// Counts the messages that would be sent, and records them if that is requested. Whether whole vectors are folded is a
     /// matter of timing: they are counted as if shares were.
     fn note_all_sent(&self, plan: &Plan, element_bytes: usize) {
-        for sent in &self.messages_of(plan).sent {
-            let bytes = sent.elements * element_bytes;
-            self.note_sending(sent.to, bytes);
-            self.note_sent(sent.to);
-            self.comm.core.port.count(bytes);
+        let messages = self.messages_of(plan);
+        let port = &self.comm.core.port;
+        if port.recorder.traces() {
+            for sent in &messages.sent {
+                self.note_sending(sent.to, sent.elements * element_bytes);
+            }
+        }
+        if let Some(last) = messages.sent.last() {
+            let count = messages.sent.len() as u64;
+            let last = self.comm.to_world(last.to);
+            port.recorder.has_sent_all(count, last);
+            port.count_all(count, messages.elements_sent * element_bytes);
         }
     }
 

@@ -17,6 +17,8 @@ pub(super) enum Set {
     Plain,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Set {
@@ -24,8 +26,10 @@ impl Set {
     #[inline]
     pub(super) fn best() -> Set {
         #[cfg(target_arch = "x86_64")]
-        if Set::Avx2.is_there() {
-            return Set::Avx2;
+        for set in [Set::Avx512, Set::Avx2] {
+            if set.is_there() {
+                return set;
+            }
         }
         Set::Plain
     }
@@ -37,6 +41,13 @@ impl Set {
             Set::Plain => true,
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
+            // Processors that had AVX-512 before the last of these run slower while they use it.
+            #[cfg(target_arch = "x86_64")]
+            Set::Avx512 => {
+                std::arch::is_x86_feature_detected!("avx512vl")
+                    && std::arch::is_x86_feature_detected!("avx512dq")
+                    && std::arch::is_x86_feature_detected!("avx512vbmi2")
+            }
         }
     }
 
@@ -54,6 +65,8 @@ impl Set {
                 Set::Plain => work.run(),
                 #[cfg(target_arch = "x86_64")]
                 Set::Avx2 => with_avx2(work),
+                #[cfg(target_arch = "x86_64")]
+                Set::Avx512 => with_avx512(work),
             }
         }
     }
@@ -65,6 +78,18 @@ impl Set {
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2")]
 unsafe fn with_avx2(work: impl Loop) {
+    // SAFETY: the caller's promise.
+    unsafe { work.run() }
+}
+
+/// # Safety
+///
+/// As [`Loop::run`].
+// The extensions for shorter vectors and masks of all lengths are in each such processor; without them some loops cannot be
+// compiled.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512vl,avx512dq,avx512vbmi2")]
+unsafe fn with_avx512(work: impl Loop) {
     // SAFETY: the caller's promise.
     unsafe { work.run() }
 }

@@ -15,6 +15,8 @@ fn sets() -> Vec<Set> {
         Set::Plain,
         #[cfg(target_arch = "x86_64")]
         Set::Avx2,
+        #[cfg(target_arch = "x86_64")]
+        Set::Avx512,
     ];
     all.into_iter().filter(|set| set.is_there()).collect()
 }

@@ -24,7 +24,7 @@ use crate::error::Result;
 use crate::op::elements::Info;
 use crate::transport::deadlock::registry::Turn;
 use crate::transport::deadlock::wait_for_graph::Needs;
-use crate::transport::memory::epoch::{Brought, Decision, Epoch, Ticket};
+use crate::transport::memory::epoch::{Brought, Decision, Epoch, Outs, Ticket};
 use crate::transport::port::Port;
 
 /// What a rank brings to a call: all of it differs from what other ranks bring, and from what it brought before.
@@ -40,6 +40,11 @@ fn brought(me: Rank, call: u32) -> Brought {
         input: (ptr::without_provenance(which), which + 1),
         output: (ptr::without_provenance_mut(which + 2), which + 3),
         whole: (me as u32 + call).is_multiple_of(2),
+        // Rank 0 says so, in another way than before.
+        outs: match (me as u32 + call).is_multiple_of(2) {
+            true => Outs::Apart,
+            false => Outs::WithArrivals,
+        },
     }
 }
 
@@ -67,6 +72,14 @@ fn touch(cells: &[Cell<u32>], me: Rank, call: u32) {
     next.set(2 * call + 1);
 }
 
+/// Where the ranks report out of a call that goes ahead.
+fn goes(decision: Decision) -> Outs {
+    match decision {
+        Decision::Go(outs) => outs,
+        Decision::Aborted => panic!("nobody leaves early"),
+    }
+}
+
 fn spin_until(mut done: impl FnMut() -> bool) {
     while !done() {
         thread::yield_now();
@@ -80,13 +93,13 @@ fn spin_through(epoch: &Epoch, cells: &[Cell<u32>], me: Rank, call: u32) {
     spin_until(|| epoch.all_here_from(&mut here, ticket));
     // Not after `go`: its fence would hide what the words themselves do not promise.
     (0..cells.len()).for_each(|rank| assert!(agrees(epoch, rank, call)));
-    assert_eq!(epoch.go(ticket), Decision::Go);
+    let outs = goes(epoch.go(ticket));
     touch(cells, me, call);
     (0..cells.len()).for_each(|rank| assert!(agrees(epoch, rank, call)));
-    epoch.report_out(me, ticket, true);
-    spin_until(|| epoch.all_out_from(&mut out, ticket));
-    assert!(epoch.take_back(me, ticket));
-    assert_eq!(epoch.failed(), None);
+    epoch.report_out(me, ticket, outs, true);
+    spin_until(|| epoch.all_out_from(&mut out, ticket, outs));
+    assert!(epoch.take_back(me, ticket, outs, out));
+    assert_eq!(epoch.failed(outs), None);
     assert_eq!(
         cells[me].get(),
         2 * call + 1,
@@ -126,22 +139,26 @@ fn leave_or_stay(epoch: &Epoch, cells: &[Cell<u32>], me: Rank, leaves: bool) -> 
             epoch.leave_early(ticket)
         }
     };
-    if decision == Decision::Go {
+    let mut out = 0;
+    if let Decision::Go(outs) = decision {
         if !leaves {
             touch(cells, me, 0);
         }
-        epoch.report_out(me, ticket, !leaves);
-        let mut out = 0;
-        spin_until(|| epoch.all_out_from(&mut out, ticket));
+        epoch.report_out(me, ticket, outs, !leaves);
+        spin_until(|| epoch.all_out_from(&mut out, ticket, outs));
         assert!(
-            !leaves || epoch.failed().is_some(),
+            !leaves || epoch.failed(outs).is_some(),
             "it has not done its part"
         );
     }
-    assert!(epoch.take_back(me, ticket));
+    let outs = match decision {
+        Decision::Go(outs) => outs,
+        Decision::Aborted => Outs::WithArrivals,
+    };
+    assert!(epoch.take_back(me, ticket, outs, out));
     // Its vector is its own again.
     cells[me].set(9);
-    decision == Decision::Go
+    decision != Decision::Aborted
 }
 
 fn some_leave(ranks: usize, leaving: &'static [Rank]) {
@@ -182,12 +199,12 @@ fn sleep_through(port: &Port, cells: &[Cell<u32>]) -> Result<()> {
         sleep_in(Some((all, 0)), turn, port, needs, || epoch.all_here(ticket))?;
     }
     all.rouse_others_fenced(port.me);
-    assert_eq!(epoch.go(ticket), Decision::Go);
+    let outs = goes(epoch.go(ticket));
     touch(cells, port.me, 0);
-    epoch.report_out(port.me, ticket, true);
-    let not_out = || Needs::All(epoch.not_out(ticket).collect());
-    port.sleep_bound(&not_out, || epoch.all_out(ticket));
-    assert!(epoch.take_back(port.me, ticket));
+    epoch.report_out(port.me, ticket, outs, true);
+    let not_out = || Needs::All(epoch.not_out(ticket, outs).collect());
+    port.sleep_bound(&not_out, || epoch.all_out(ticket, outs));
+    assert!(epoch.take_back(port.me, ticket, outs, 0));
     all.rouse_others_fenced(port.me);
     cells[port.me].set(9);
     Ok(())

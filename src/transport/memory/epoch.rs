@@ -31,8 +31,18 @@
 //! rank's words change between *go* and the last *out*, whatever the rank calls meanwhile, and nothing outside this
 //! file is relied on for it.
 //!
+//! # Where two ranks report out
+//!
+//! Rank 0 brings it, and each rank looks once, after *go*: so both look for one call in the same place. In the other place
+//! there are *out* values of calls before; [now and then](SELDOM) they are written there, too, since numbers of calls wrap.
+//!
 //! `k` counts the calls that a rank has made here. Every word but the shared `word` has one writer.
 
+mod brought;
+#[cfg(all(test, not(loom)))]
+mod tests;
+
+pub(crate) use brought::{Brought, Outs};
 use crossbeam_utils::CachePadded;
 
 use crate::Rank;
@@ -53,7 +63,7 @@ const GO: u64 = 1;
 /// The flag of an *out* value whose rank has not done its part.
 const FAILED: u32 = 1 << 31;
 
-/// The *out* value of a call. Only that of the previous call can be found in its place.
+/// The *out* value of a call. Only those of the [`SELDOM`] calls before can be found in its place.
 fn out_of(ticket: Ticket) -> u32 {
     ticket as u32 & !FAILED
 }
@@ -62,6 +72,8 @@ fn out_of(ticket: Ticket) -> u32 {
 pub(crate) struct Epoch {
     word: CachePadded<AtomicU64>,
     hot: Box<[CachePadded<[Hot; 2]>]>,
+    /// Where two ranks report out that are [near](Outs) each other.
+    outs: CachePadded<[AtomicU32; 2]>,
     cold: Box<[CachePadded<Cold>]>,
     /// Twice the number of calls that each rank has made here, plus one while what it has brought is out. Only the rank
     /// itself reads it, so it need not fetch its hot line to write there.
@@ -90,6 +102,8 @@ struct Cold {
     input_length: AtomicUsize,
     output_length: AtomicUsize,
     whole: AtomicU32,
+    /// Whether to report [`Outs::Apart`].
+    apart: AtomicU32,
     /// Written in some calls, so that the line is fetched there.
     timed: AtomicU32,
 }
@@ -97,18 +111,6 @@ struct Cold {
 /// One of this many calls is timed, and the first few.
 const SELDOM: u64 = 256;
 const FIRST: u64 = 8;
-
-/// What a rank brings: the fingerprint of its call, what it is about to do with memory, and its vectors.
-#[derive(Clone, Copy)]
-pub(crate) struct Brought {
-    pub print: u32,
-    pub job: u32,
-    pub info: *const Info,
-    pub input: (*const u8, usize),
-    pub output: (*mut u8, usize),
-    /// Whether whole vectors are to be folded instead of shares: both of two ranks do what rank 0 brings.
-    pub whole: bool,
-}
 
 /// Why an arrival is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +124,8 @@ pub(crate) enum Turned {
 /// How a call continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Decision {
-    Go,
+    /// The ranks report out there.
+    Go(Outs),
     Aborted,
 }
 
@@ -132,6 +135,7 @@ impl Epoch {
         Epoch {
             word: CachePadded::new(AtomicU64::new(0)),
             hot: (0..lines).map(|_| CachePadded::default()).collect(),
+            outs: CachePadded::default(),
             cold: (0..ranks).map(|_| CachePadded::default()).collect(),
             calls: (0..ranks)
                 .map(|_| CachePadded::new(AtomicU64::new(0)))
@@ -150,6 +154,40 @@ impl Epoch {
             &self.hot[0][rank]
         } else {
             &self.hot[rank][0]
+        }
+    }
+
+    /// Where a rank reports out.
+    #[inline]
+    fn out(&self, rank: Rank, outs: Outs) -> &AtomicU32 {
+        match outs {
+            Outs::Apart => &self.outs[rank],
+            Outs::WithArrivals => &self.hot(rank).out,
+        }
+    }
+
+    /// Where a rank, which must be here, would have two report out.
+    #[inline]
+    fn outs_of(&self, rank: Rank) -> Outs {
+        // Relaxed: published by the store to `here` that was seen before.
+        match self.ranks() == 2 && self.cold[rank].apart.load(Ordering::Relaxed) == 1 {
+            true => Outs::Apart,
+            false => Outs::WithArrivals,
+        }
+    }
+
+    /// Where the ranks of a call report out, once all are here: until all are out, rank 0 does not bring anything else.
+    #[inline]
+    fn go_on(&self) -> Decision {
+        Decision::Go(self.outs_of(0))
+    }
+
+    /// What this rank brings to say where two report out, as far as rank 0 knows how far they are apart.
+    #[inline]
+    pub(crate) fn outs(&self, me: Rank) -> Outs {
+        match me == 0 && !self.is_far() {
+            true => Outs::Apart,
+            false => Outs::WithArrivals,
         }
     }
 
@@ -219,6 +257,7 @@ impl Epoch {
             input: self.input(rank),
             output: self.output(rank),
             whole: cold.whole.load(Ordering::Relaxed) == 1,
+            outs: self.outs_of(rank),
         }
     }
 
@@ -291,7 +330,7 @@ impl Epoch {
         if word == ABORTED || word / STATES == ticket {
             return self.settle(ticket, GO);
         }
-        Decision::Go
+        self.go_on()
     }
 
     /// For a rank that wants to leave before all are here. After [`Decision::Go`] it may not: all were here.
@@ -321,7 +360,7 @@ impl Epoch {
                 return if word == ABORTED {
                     Decision::Aborted
                 } else {
-                    Decision::Go
+                    self.go_on()
                 };
             }
             // AcqRel: decisions are ordered like the observations that they follow from.
@@ -340,11 +379,15 @@ impl Epoch {
     ///
     /// A rank that then sees that [all are out](Self::all_out) wakes the sleepers.
     #[inline]
-    pub(crate) fn report_out(&self, me: Rank, ticket: Ticket, well: bool) {
+    pub(crate) fn report_out(&self, me: Rank, ticket: Ticket, outs: Outs, well: bool) {
         let failed = if well { 0 } else { FAILED };
+        if self.ranks() == 2 && ticket.is_multiple_of(SELDOM) {
+            // Relaxed: the store that follows publishes it, and it is read in a later call, if at all.
+            self.out(me, outs.other())
+                .store(out_of(ticket), Ordering::Relaxed);
+        }
         // Release: all ranks see what it wrote, and its reads come before.
-        self.hot(me)
-            .out
+        self.out(me, outs)
             .store(out_of(ticket) | failed, Ordering::Release);
         // Pairs with the heavy half of a sleeper.
         fences::light();
@@ -352,10 +395,9 @@ impl Epoch {
 
     /// Whether all ranks from `next` on are out; advances `next` past those that are.
     #[inline]
-    pub(crate) fn all_out_from(&self, next: &mut Rank, ticket: Ticket) -> bool {
+    pub(crate) fn all_out_from(&self, next: &mut Rank, ticket: Ticket, outs: Outs) -> bool {
         // Acquire: pairs with the release in `report_out`.
-        let out =
-            |rank: Rank| self.hot(rank).out.load(Ordering::Acquire) & !FAILED == out_of(ticket);
+        let out = |rank| self.out(rank, outs).load(Ordering::Acquire) & !FAILED == out_of(ticket);
         while *next < self.ranks() && out(*next) {
             *next += 1;
         }
@@ -363,15 +405,18 @@ impl Epoch {
     }
 
     /// Whether all ranks are out.
-    pub(crate) fn all_out(&self, ticket: Ticket) -> bool {
-        self.all_out_from(&mut 0, ticket)
+    #[cfg(all(test, loom))]
+    pub(crate) fn all_out(&self, ticket: Ticket, outs: Outs) -> bool {
+        self.all_out_from(&mut 0, ticket, outs)
     }
 
-    /// Takes back what a rank has brought to its call, if no rank can access it any more: all are out, or none ever
-    /// went ahead.
-    pub(crate) fn take_back(&self, me: Rank, ticket: Ticket) -> bool {
+    /// Takes back what a rank has brought to its call, if no rank can access it any more: all are out, those before `next`
+    /// as it has [seen](Self::all_out_from), or none ever went ahead.
+    #[inline]
+    pub(crate) fn take_back(&self, me: Rank, ticket: Ticket, outs: Outs, mut next: Rank) -> bool {
         // Acquire: a rank that aborted a later call has seen the end of this one.
-        let over = self.all_out(ticket) || self.word.load(Ordering::Acquire) == ABORTED;
+        let over = self.all_out_from(&mut next, ticket, outs)
+            || self.word.load(Ordering::Acquire) == ABORTED;
         if over {
             // Relaxed: only this rank reads or writes it.
             self.calls[me].store(2 * ticket, Ordering::Relaxed);
@@ -381,10 +426,10 @@ impl Epoch {
 
     /// The ranks that are not out yet.
     #[cold]
-    pub(crate) fn not_out(&self, ticket: Ticket) -> impl Iterator<Item = Rank> {
+    pub(crate) fn not_out(&self, ticket: Ticket, outs: Outs) -> impl Iterator<Item = Rank> {
         // Relaxed: for reports, and for the ranks that must act before all are out.
         let out = move |rank: &Rank| {
-            self.hot(*rank).out.load(Ordering::Relaxed) & !FAILED == out_of(ticket)
+            self.out(*rank, outs).load(Ordering::Relaxed) & !FAILED == out_of(ticket)
         };
         (0..self.ranks()).filter(move |rank| !out(rank))
     }
@@ -392,9 +437,9 @@ impl Epoch {
     /// The first rank that has not done its part, when all are out. Until this rank arrives again, no other rank can
     /// report out of another call.
     #[inline]
-    pub(crate) fn failed(&self) -> Option<Rank> {
+    pub(crate) fn failed(&self, outs: Outs) -> Option<Rank> {
         // Relaxed: all were seen to be out before.
-        let failed = |rank: &Rank| self.hot(*rank).out.load(Ordering::Relaxed) & FAILED != 0;
+        let failed = |rank: &Rank| self.out(*rank, outs).load(Ordering::Relaxed) & FAILED != 0;
         (0..self.ranks()).find(failed)
     }
 }
@@ -419,6 +464,7 @@ impl Default for Cold {
             input_length: AtomicUsize::new(0),
             output_length: AtomicUsize::new(0),
             whole: AtomicU32::new(0),
+            apart: AtomicU32::new(0),
             timed: AtomicU32::new(0),
         }
     }
@@ -429,64 +475,22 @@ impl Cold {
     fn write(&self, brought: &Brought) {
         let Brought { job, info, .. } = *brought;
         let whole = u32::from(brought.whole);
+        let apart = u32::from(brought.outs == Outs::Apart);
         let (input, output) = (brought.input.1, brought.output.1);
         // Relaxed: only this rank writes it, and the store to `here` publishes it.
         let held = self.job.load(Ordering::Relaxed) == job
             && std::ptr::eq(self.info.load(Ordering::Relaxed), info)
             && self.input_length.load(Ordering::Relaxed) == input
             && self.output_length.load(Ordering::Relaxed) == output
-            && self.whole.load(Ordering::Relaxed) == whole;
+            && self.whole.load(Ordering::Relaxed) == whole
+            && self.apart.load(Ordering::Relaxed) == apart;
         if !held {
             self.job.store(job, Ordering::Relaxed);
             self.info.store(info.cast_mut(), Ordering::Relaxed);
             self.input_length.store(input, Ordering::Relaxed);
             self.output_length.store(output, Ordering::Relaxed);
             self.whole.store(whole, Ordering::Relaxed);
+            self.apart.store(apart, Ordering::Relaxed);
         }
-    }
-}
-
-#[cfg(all(test, not(loom)))]
-mod tests {
-    use super::*;
-
-    fn brought(length: usize) -> Brought {
-        Brought {
-            print: 7,
-            job: 1,
-            info: Info::of::<u64>(),
-            input: (std::ptr::without_provenance(8), length),
-            output: (std::ptr::without_provenance_mut(8), length),
-            whole: false,
-        }
-    }
-
-    /// Whatever an operator may call: the words that others have compared do not change.
-    #[test]
-    fn a_rank_cannot_come_again_before_it_has_taken_back_what_it_brought() {
-        let epoch = Epoch::new(2);
-        for call in 1..4 {
-            let ticket = epoch.arrive(0, &brought(1)).unwrap();
-            assert_eq!(epoch.arrive(0, &brought(2)), Err(Turned::Inside));
-            assert_eq!(epoch.arrive(1, &brought(1)), Ok(ticket), "call {call}");
-            assert_eq!(epoch.go(ticket), Decision::Go);
-            assert_eq!(epoch.arrive(0, &brought(2)), Err(Turned::Inside));
-            epoch.report_out(0, ticket, true);
-            assert!(!epoch.take_back(0, ticket), "the other is not through");
-            assert_eq!(epoch.arrive(0, &brought(2)), Err(Turned::Inside));
-            assert_eq!(epoch.input(0).1, 1);
-            epoch.report_out(1, ticket, true);
-            assert!(epoch.take_back(0, ticket) && epoch.take_back(1, ticket));
-        }
-    }
-
-    #[test]
-    fn what_was_brought_to_an_aborted_call_is_taken_back_at_once() {
-        let epoch = Epoch::new(2);
-        let ticket = epoch.arrive(0, &brought(1)).unwrap();
-        assert!(!epoch.take_back(0, ticket), "the other may still come");
-        assert_eq!(epoch.leave_early(ticket), Decision::Aborted);
-        assert!(epoch.take_back(0, ticket));
-        assert_eq!(epoch.arrive(0, &brought(1)), Err(Turned::Aborted));
     }
 }

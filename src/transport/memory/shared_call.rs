@@ -31,7 +31,7 @@ use std::mem;
 use crate::Rank;
 use crate::op::elements::{Elements, ElementsMut, Info};
 use crate::transport::memory::coming::{Coming, Job};
-use crate::transport::memory::epoch::{Brought, Decision, Epoch, Ticket, Turned};
+use crate::transport::memory::epoch::{Brought, Decision, Epoch, Outs, Ticket, Turned};
 use crate::transport::memory::shared_vectors::SharedVectors;
 use crate::unwind::AbortOnDrop;
 
@@ -87,6 +87,7 @@ impl Coming<'_> {
             input,
             output,
             whole: self.whole,
+            outs: self.epoch.outs(self.me),
         }
     }
 }
@@ -103,7 +104,7 @@ pub(crate) trait Waiting {
     -> Result<(), Self::Error>;
 
     /// Waits until all are out; may not fail, and need not: the others do not wait.
-    fn stay(&self, ticket: Ticket, all_out: &mut dyn FnMut() -> bool);
+    fn stay(&self, going: (Ticket, Outs), all_out: &mut dyn FnMut() -> bool);
 }
 
 /// How a call ended for a rank that stayed to the end.
@@ -149,20 +150,34 @@ pub(crate) fn meet<W: Waiting>(
     let mut next = 0;
     waiting.gather(ticket, &mut || epoch.all_here_from(&mut next, ticket))?;
     waiting.rouse();
-    if epoch.go(ticket) == Decision::Aborted {
+    let Decision::Go(outs) = epoch.go(ticket) else {
         inside.stage = RankStage::Out;
         return Ok(Met::Aborted);
-    }
-    inside.stage = RankStage::Going;
+    };
+    inside.stage = RankStage::Going(outs);
     epoch.time_line(me, ticket);
-    let agrees = |rank| agrees(&brought, info, &epoch.brought(rank), lengths(rank));
-    if let Some(stranger) = (0..epoch.ranks()).find(|&rank| !agrees(rank)) {
+    if let Some(stranger) = stranger(coming, &brought, info, lengths) {
         return Ok(Met::Strange(stranger));
     }
     // SAFETY: all are here and go ahead, what they bring was compared, and no rank leaves before `inside` has reported.
     work(&unsafe { SharedVectors::new(coming, info) });
-    inside.report(true);
-    Ok(epoch.failed().map_or(Met::Well, Met::Failed))
+    inside.report(outs, true);
+    Ok(epoch.failed(outs).map_or(Met::Well, Met::Failed))
+}
+
+/// The first rank that has not brought what this one expects.
+#[inline]
+fn stranger(
+    coming: &Coming<'_>,
+    brought: &Brought,
+    info: &'static Info,
+    lengths: impl Fn(Rank) -> (usize, usize),
+) -> Option<Rank> {
+    let agrees = |rank| match rank == coming.me {
+        true => (brought.input.1, brought.output.1) == lengths(rank),
+        false => agrees(brought, info, &coming.epoch.brought(rank), lengths(rank)),
+    };
+    (0..coming.epoch.ranks()).find(|&rank| !agrees(rank))
 }
 
 /// Whether what another rank brought is what this one expects of it.
@@ -182,7 +197,7 @@ enum RankStage {
     /// It may leave if not all are here.
     Gathering,
     /// It must report out, and stay until all have.
-    Going,
+    Going(Outs),
     Out,
 }
 
@@ -199,16 +214,16 @@ struct Inside<'a, W: Waiting> {
 impl<W: Waiting> Inside<'_, W> {
     /// Reports out, and waits until all ranks have.
     #[inline]
-    fn report(&mut self, well: bool) {
+    fn report(&mut self, outs: Outs, well: bool) {
         // No rank may leave its frame, by return or by a panic in the wait, while others may still access its vectors:
         // a read of freed memory would be worse.
         let until_all_are_out = AbortOnDrop;
-        self.epoch.report_out(self.me, self.ticket, well);
+        self.epoch.report_out(self.me, self.ticket, outs, well);
         self.stage = RankStage::Out;
         let (mut next, ticket) = (0, self.ticket);
-        let mut all_out = || self.epoch.all_out_from(&mut next, ticket);
-        self.waiting.stay(ticket, &mut all_out);
-        if self.epoch.take_back(self.me, ticket) {
+        let mut all_out = || self.epoch.all_out_from(&mut next, ticket, outs);
+        self.waiting.stay((ticket, outs), &mut all_out);
+        if self.epoch.take_back(self.me, ticket, outs, next) {
             mem::forget(until_all_are_out);
         }
         self.waiting.rouse();
@@ -217,14 +232,14 @@ impl<W: Waiting> Inside<'_, W> {
 
 impl<W: Waiting> Drop for Inside<'_, W> {
     fn drop(&mut self) {
-        let must_stay = match self.stage {
-            RankStage::Gathering => self.epoch.leave_early(self.ticket) == Decision::Go,
-            RankStage::Going => true,
-            RankStage::Out => false,
+        let decision = match self.stage {
+            RankStage::Gathering => self.epoch.leave_early(self.ticket),
+            RankStage::Going(outs) => Decision::Go(outs),
+            RankStage::Out => return,
         };
-        if must_stay {
+        if let Decision::Go(outs) = decision {
             self.waiting.rouse();
-            self.report(false);
+            self.report(outs, false);
         }
     }
 }

@@ -13,7 +13,7 @@
 //!   same collective or have the same root or operator, should two fingerprints ever be equal by chance:
 //!   - [shares](Job::Shares): of every vector, read or written, a rank accesses its own share. Shares are cut by the
 //!     number of ranks and by what was brought (length, type, and where the first output begins), which all ranks read
-//!     from the same words. Or, if rank 0 says so, each of two ranks reads both inputs *whole* and writes its own output:
+//!     from the same words; so do both of two ranks that cut vectors in place in [two](half). Or, if rank 0 says so, each of two ranks reads both inputs *whole* and writes its own output:
 //!     either no output is an input, or one rank has no output and reads nothing. Both ranks conclude it from the same
 //!     words ([`is_whole`]), and what is done in shares is refused then;
 //!   - [by one](Job::By): a rank accesses every vector, and the others none;
@@ -47,7 +47,7 @@ use crate::op::kernels::{self, CACHE_LINE, To, copy_bytes_past_caches};
 use crate::transport::memory::bytes::prefetch_bytes_to_write;
 use crate::transport::memory::coming::{Coming, Job};
 use crate::transport::memory::pointer_list::Few;
-use crate::transport::memory::shares::{are_apart, in_common, is_whole, share};
+use crate::transport::memory::shares::{are_apart, half, in_common, is_whole, share, two_in_place};
 
 /// The vectors of all ranks, between *go* and *out*: the published pointers do not change before.
 pub(crate) struct SharedVectors<'a> {
@@ -166,6 +166,10 @@ impl<'a> SharedVectors<'a> {
         if self.whole {
             return self.fold_whole(folds);
         }
+        let two = two_in_place(self.coming.epoch).filter(|_| self.coming.job == Job::Shares);
+        if let Some((vectors, n)) = two {
+            return self.fold_two_in_place(&vectors, n, folds);
+        }
         let share = self.share();
         if share.is_empty() {
             return;
@@ -193,6 +197,15 @@ impl<'a> SharedVectors<'a> {
         // SAFETY: the share is inside every vector that is not empty, and no other rank accesses it in any of them. An
         // output is its rank's input, in place, or memory of which no second borrow exists.
         unsafe { folds.several(inputs, share.start, share.len(), &to) }
+    }
+
+    /// [`fold_share`](Self::fold_share) of two ranks that both have brought a vector in place.
+    fn fold_two_in_place(&self, vectors: &[*mut u8; 2], n: usize, folds: &dyn Folds) {
+        let share = half(vectors[0], n, self.info.size(), self.coming.me);
+        #[cfg(test)]
+        self.note_fold(&share);
+        // SAFETY: as in `fold_share`: each rank accesses its own part of two vectors of `n` elements.
+        unsafe { folds.several(vectors, share.start, share.len(), &To::All(vectors)) }
     }
 
     /// Copies the input of this rank, one of two, to its output, if it has one, and folds the other one's there. So its own

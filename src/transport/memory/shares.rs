@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::ptr;
 
 use crate::Rank;
+use crate::op::kernels::CACHE_LINE;
 use crate::span;
 use crate::transport::memory::epoch::Epoch;
 
@@ -43,6 +44,34 @@ pub(super) fn in_common(epoch: &Epoch) -> (usize, Option<*mut u8>) {
     (n, written)
 }
 
+/// The vectors of two ranks that both have brought one in place, and their common length, which is not 0.
+#[inline]
+pub(super) fn two_in_place(epoch: &Epoch) -> Option<([*mut u8; 2], usize)> {
+    if epoch.ranks() != 2 {
+        return None;
+    }
+    let ((first, n), (second, same)) = (epoch.output(0), epoch.output(1));
+    let in_place =
+        |rank, vector: *mut u8| epoch.input(rank).1 == n && ptr::eq(epoch.input(rank).0, vector);
+    let are = n > 0 && n == same && in_place(0, first) && in_place(1, second);
+    are.then_some(([first, second], n))
+}
+
+/// The elements that one of two ranks accesses of vectors of `n` elements of `size` bytes, of which that of rank 0 begins at
+/// `first`. As [`share`], without divisions, if the size is a power of two and at most that of a cache line.
+#[inline]
+pub(super) fn half(first: *mut u8, n: usize, size: usize, me: Rank) -> Range<usize> {
+    let cut = match size.is_power_of_two() && size <= CACHE_LINE {
+        true => {
+            let log = size.trailing_zeros();
+            let middle = first.addr() + ((n / 2) << log);
+            (middle & !(CACHE_LINE - 1)).saturating_sub(first.addr()) >> log
+        }
+        false => n / 2,
+    };
+    if me == 0 { 0..cut } else { cut..n }
+}
+
 /// The elements that a rank accesses of vectors of `n` elements: whole cache lines, of `line` elements, of the first
 /// vector that is written, which has `lead` elements before its first line.
 #[inline]
@@ -53,4 +82,37 @@ pub(super) fn share(n: usize, line: usize, lead: usize, ranks: usize, me: Rank) 
         even => (even - lead) / line * line + lead,
     };
     cut(me)..cut(me + 1)
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use crate::op::kernels::lead_of;
+
+    #[test]
+    fn half_of_two_vectors_is_their_share() {
+        for size in [1, 2, 4, 8, 16, 32, 64] {
+            for (n, step) in (0..400).flat_map(|n| (0..64 / size).map(move |step| (n, step))) {
+                let first = std::ptr::without_provenance_mut::<u8>((1 << 20) + step * size);
+                let (line, lead) = (CACHE_LINE / size, lead_of(first.cast_const(), size));
+                for me in 0..2 {
+                    let expected = share(n, line, lead, 2, me);
+                    assert_eq!(
+                        half(first, n, size, me),
+                        expected,
+                        "{n} of {size} at {first:?}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn two_halves_are_the_whole_for_elements_of_any_size_and_place() {
+        for (n, size) in (0..100).flat_map(|n| [0, 3, 12, 24, 100, 128].map(|size| (n, size))) {
+            let first = std::ptr::without_provenance_mut((1 << 20) + 7 * n);
+            let [low, high] = [0, 1].map(|me| half(first, n, size, me));
+            assert_eq!((low.start, low.end, high.end), (0, high.start, n));
+        }
+    }
 }
