@@ -7,7 +7,9 @@
 //! is accessed whose rank has left. Without the light half in `go`, a rank waits for the end of a call that others have
 //! left. If the decision is a store, ranks decide differently. Without the light half in `arrive` or in `report_out`,
 //! without the heavy half of a rank that goes to sleep or its last look before it parks, and without the call of
-//! `rouse` after all are here, or after all are out, a rank sleeps for ever.
+//! `rouse` after all are here, or after all are out, a rank sleeps for ever. If a rank looks anew where rank 0 would report
+//! out, instead of once after *go*, it waits in vain for a rank that is in the next call; and with relaxed stores in the
+//! line where two report out that are near, the cells race.
 //!
 //! They do not show the need for two things: the orderings in `settle`, since a rank that accesses memory has seen all
 //! others here itself; and `Turn::Epoch`, since a rank that has arrived cannot end before all are out.
