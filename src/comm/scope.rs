@@ -228,6 +228,9 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     /// # Errors
     ///
     /// As [`Comm::isend`].
+    // Inlined, so that a request that is dropped at once is not written to memory, and read as words that were not written
+    // as such: that read would wait until all writes before have left for the caches, those of the message among them.
+    #[inline]
     #[track_caller]
     pub fn isend<T: Element>(
         &'scope self,
@@ -236,9 +239,27 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         data: &'env [T],
     ) -> Result<ScopedRequest<'scope, &'env [T]>> {
         let (site, elements) = (Location::caller(), Elements::of(data));
-        if Loans::copies(elements) && self.comm.send_at_once("isend", to, tag, elements, site) {
-            return Ok(ScopedRequest::sent(self.comm, to, tag, site, data));
-        }
+        let is_copied = Loans::copies(elements);
+        let open = match is_copied && self.comm.send_at_once("isend", to, tag, elements, site) {
+            true => None,
+            false => self.isend_anyhow(to, tag, data, site)?,
+        };
+        Ok(match open {
+            None => ScopedRequest::sent(self.comm, to, tag, site, data),
+            Some(request) => ScopedRequest::open(*request),
+        })
+    }
+
+    /// The same with all checks, and whatever has to be done. Returns a request if the message is not on its way.
+    #[inline(never)]
+    fn isend_anyhow<T: Element>(
+        &'scope self,
+        to: Rank,
+        tag: u32,
+        data: &'env [T],
+        site: Site,
+    ) -> Result<Option<Box<Request<'scope, &'env [T]>>>> {
+        let elements = Elements::of(data);
         let show = || format!("isend(to {to}, tag {tag})");
         let event = || CallEvent {
             posts: self.comm.posts(),
@@ -251,8 +272,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
             self.comm.check_receiver::<T>(to)?;
             let (rank, head) = (self.comm.to_world(to), self.comm.head(tag));
             let there = self.loans.send(rank, head, elements);
-            self.comm.posted(to, there)?;
-            Ok(ScopedRequest::sent(self.comm, to, tag, site, data))
+            self.comm.posted(to, there).map(|()| None)
         })
     }
 
@@ -264,13 +284,15 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         tag: u32,
         data: &'env [T],
         site: Site,
-    ) -> Result<ScopedRequest<'scope, &'env [T]>> {
+    ) -> Result<Option<Box<Request<'scope, &'env [T]>>>> {
         let direction = self.comm.start_send("isend", to, tag, data, CopyTo::Kept)?;
         if let Direction::Send { receipt: None, .. } = direction {
-            return Ok(ScopedRequest::sent(self.comm, to, tag, site, data));
+            return Ok(None);
         }
         let finish = Box::new(move |_: &mut Packet, _: &Here<'_>| Ok(data));
-        Ok(self.keep(self.comm.request(direction, site, finish), None))
+        let request = self.comm.request(direction, site, finish);
+        self.remember(&request, None);
+        Ok(Some(Box::new(request)))
     }
 
     /// Starts to send a borrowed buffer to rank `to`; the request is complete once the message has been received.
@@ -306,6 +328,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     ///
     /// After a receive that was cancelled, or whose scope has failed, the buffer may hold the elements of a message that
     /// another receive gets.
+    #[inline] // as `isend`
     #[track_caller]
     pub fn irecv_into<T: Element>(
         &'scope self,
@@ -319,6 +342,7 @@ impl<'scope, 'env> Scope<'scope, 'env> {
     }
 
     /// Posts a receive, and returns its index.
+    #[inline(never)]
     fn start_receive(
         &self,
         from: Source,
@@ -361,9 +385,13 @@ impl<'scope, 'env> Scope<'scope, 'env> {
         request: Request<'scope, R>,
         land: Option<Land<'env>>,
     ) -> ScopedRequest<'scope, R> {
+        self.remember(&request, land);
+        ScopedRequest::open(request)
+    }
+
+    fn remember<R>(&self, request: &Request<'scope, R>, land: Option<Land<'env>>) {
         let state = request.state().clone();
         self.begun.borrow_mut().keep(state, land);
-        ScopedRequest::open(request)
     }
 
     /// The buffer that a receive has borrowed, once.

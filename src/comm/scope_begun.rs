@@ -70,16 +70,8 @@ impl<'env> Operations<'env> {
             // More at once than `push` would: each time, all are moved.
             self.all.reserve(8 + 3 * count);
         }
-        self.all.push(Begun {
-            from: Source::Any,
-            tag: Tag::Any,
-            site: None,
-            slot: OnceCell::new(),
-            state: OnceCell::new(),
-            stage: Cell::new(Stage::Open),
-            in_place: Cell::new(InPlace::default()),
-            land: RefCell::new(None),
-        });
+        // Not by `push`, which would move it there.
+        self.all.resize_with(count + 1, Begun::open);
         &mut self.all[count]
     }
 
@@ -235,6 +227,21 @@ pub(super) trait Lands {
 }
 
 impl<'env> Begun<'env> {
+    /// One that is yet to be described.
+    #[inline]
+    fn open() -> Self {
+        Begun {
+            from: Source::Any,
+            tag: Tag::Any,
+            site: None,
+            slot: OnceCell::new(),
+            state: OnceCell::new(),
+            stage: Cell::new(Stage::Open),
+            in_place: Cell::new(InPlace::default()),
+            land: RefCell::new(None),
+        }
+    }
+
     /// Its request, which is made if there is none yet.
     pub(super) fn state(&self, comm: &Comm) -> &Rc<RequestState> {
         self.state.get_or_init(|| {

@@ -81,11 +81,13 @@ impl<'scope, R> ScopedRequest<'scope, R> {
     }
 
     /// That of a receive.
+    #[inline]
     pub(super) fn receive(scope: &'scope (dyn Receives<'scope, R> + 'scope), index: usize) -> Self {
         ScopedRequest(Form::Receive { scope, index })
     }
 
     /// That of an operation that its scope knows.
+    #[inline]
     pub(super) fn open(request: Request<'scope, R>) -> Self {
         ScopedRequest(Form::Open(request.scoped()))
     }

@@ -13,8 +13,8 @@
 //!   same collective or have the same root or operator, should two fingerprints ever be equal by chance:
 //!   - [shares](Job::Shares): of every vector, read or written, a rank accesses its own share. Shares are cut by the
 //!     number of ranks and by what was brought (length, type, and where the first output begins), which all ranks read
-//!     from the same words; so do both of two ranks that cut vectors in place in [two](half). Or, if rank 0 says so, each of two ranks reads both inputs *whole* and writes its own output:
-//!     either no output is an input, or one rank has no output and reads nothing. Both ranks conclude it from the same
+//!     from the same words; so do both of two ranks that cut vectors in place in [two](half). Or, if rank 0 says so,
+//!     each of two ranks reads both inputs *whole* and writes its own output: either no output is an input, or one rank has no output and reads nothing. Both ranks conclude it from the same
 //!     words ([`is_whole`]), and what is done in shares is refused then;
 //!   - [by one](Job::By): a rank accesses every vector, and the others none;
 //!   - [own](Job::Own): a rank writes to its own output and reads inputs, which are never written: they are shared
