@@ -35,6 +35,9 @@ impl Messages {
             messages.add(schedule.step(rank, step));
             next = schedule.next_active(rank, Some(step));
         }
+        let sent = messages.sent.iter().map(|sent| sent.elements);
+        // Of elements without bytes there may be any number.
+        messages.elements_sent = sent.fold(0, usize::saturating_add);
         messages
     }
 
@@ -43,7 +46,6 @@ impl Messages {
             to: send.peer,
             elements: send.region.elements(),
         }));
-        self.elements_sent = self.sent.iter().map(|sent| sent.elements).sum();
         self.sources.extend(step.recv.map(|recv| recv.peer));
     }
 }

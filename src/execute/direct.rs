@@ -205,7 +205,7 @@ impl InCall<'_> {
             let count = messages.sent.len() as u64;
             let last = self.comm.to_world(last.to);
             port.recorder.has_sent_all(count, last);
-            port.count_all(count, messages.elements_sent * element_bytes);
+            port.count_all(count, messages.elements_sent.saturating_mul(element_bytes));
         }
     }
 

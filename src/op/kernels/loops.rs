@@ -41,7 +41,7 @@ impl Set {
             Set::Plain => true,
             #[cfg(target_arch = "x86_64")]
             Set::Avx2 => std::arch::is_x86_feature_detected!("avx2"),
-            // Processors that had AVX-512 before the last of these run slower while they use it.
+            // Processors that had AVX-512 before the last of these lower their clock most while they use it.
             #[cfg(target_arch = "x86_64")]
             Set::Avx512 => {
                 std::arch::is_x86_feature_detected!("avx512vl")

@@ -23,6 +23,8 @@
 //! left. Between *go* and *out* a rank does not wait. After an abort nothing is done here any more: the call has
 //! failed, and its communicator is broken with it.
 //!
+//! `k` counts the calls that a rank has made here. Every word but the shared `word` has one writer.
+//!
 //! # One call at a time
 //!
 //! What a rank has brought is *out* from its arrival until it [takes it back](Epoch::take_back), which it may when all
@@ -35,8 +37,6 @@
 //!
 //! Rank 0 brings it, and each rank looks once, after *go*: so both look for one call in the same place. In the other place
 //! there are *out* values of calls before; [now and then](SELDOM) they are written there, too, since numbers of calls wrap.
-//!
-//! `k` counts the calls that a rank has made here. Every word but the shared `word` has one writer.
 
 mod brought;
 #[cfg(all(test, not(loom)))]
@@ -82,7 +82,7 @@ pub(crate) struct Epoch {
     distance: CachePadded<Distance>,
 }
 
-/// What one rank writes in every call. It is the only writer.
+/// What one rank writes in every call, but for where it reports out. It is the only writer.
 ///
 /// It is half a line. Each rank has a line of its own, except that two ranks share one: handing one line back and forth
 /// between two writers takes half the time of two lines, one for each direction.
@@ -108,7 +108,8 @@ struct Cold {
     timed: AtomicU32,
 }
 
-/// One of this many calls is timed, and the first few.
+/// One of this many calls is timed, and the first few. And in one of them two ranks write their *out* values in both places,
+/// so it is far less than 2^31.
 const SELDOM: u64 = 256;
 const FIRST: u64 = 8;
 
@@ -377,7 +378,7 @@ impl Epoch {
     /// Reports that a rank is done: it no longer accesses other ranks' memory. `well` says whether it has done its
     /// part.
     ///
-    /// A rank that then sees that [all are out](Self::all_out) wakes the sleepers.
+    /// A rank that then sees that [all are out](Self::all_out_from) wakes the sleepers.
     #[inline]
     pub(crate) fn report_out(&self, me: Rank, ticket: Ticket, outs: Outs, well: bool) {
         let failed = if well { 0 } else { FAILED };

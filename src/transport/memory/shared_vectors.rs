@@ -13,9 +13,10 @@
 //!   same collective or have the same root or operator, should two fingerprints ever be equal by chance:
 //!   - [shares](Job::Shares): of every vector, read or written, a rank accesses its own share. Shares are cut by the
 //!     number of ranks and by what was brought (length, type, and where the first output begins), which all ranks read
-//!     from the same words; so do both of two ranks that cut vectors in place in [two](half). Or, if rank 0 says so,
-//!     each of two ranks reads both inputs *whole* and writes its own output: either no output is an input, or one rank has no output and reads nothing. Both ranks conclude it from the same
-//!     words ([`is_whole`]), and what is done in shares is refused then;
+//!     from the same words, and in [two](half) if each of two has brought a vector in place. Or, if rank 0 says so, each
+//!     of two ranks reads both inputs *whole* and writes its own output: either no output is an input, or one rank has no
+//!     output and reads nothing. Both conclude it from the same words ([`is_whole`]), and what is done in shares is
+//!     refused then;
 //!   - [by one](Job::By): a rank accesses every vector, and the others none;
 //!   - [own](Job::Own): a rank writes to its own output and reads inputs, which are never written: they are shared
 //!     borrows for the duration of the call, or that of the root of a broadcast, a unique one that is only read;
@@ -147,6 +148,9 @@ impl<'a> SharedVectors<'a> {
     /// [`Job::Shares`], and not of whole vectors.
     fn share(&self) -> Range<usize> {
         assert!(!self.whole, "who may touch what");
+        if let Some((vectors, n)) = two_in_place(self.coming) {
+            return half(vectors[0], n, self.info.size(), self.coming.me);
+        }
         let (n, written) = in_common(self.coming.epoch);
         match self.coming.job {
             Job::Shares => {}
@@ -166,8 +170,7 @@ impl<'a> SharedVectors<'a> {
         if self.whole {
             return self.fold_whole(folds);
         }
-        let two = two_in_place(self.coming.epoch).filter(|_| self.coming.job == Job::Shares);
-        if let Some((vectors, n)) = two {
+        if let Some((vectors, n)) = two_in_place(self.coming) {
             return self.fold_two_in_place(&vectors, n, folds);
         }
         let share = self.share();
@@ -194,8 +197,8 @@ impl<'a> SharedVectors<'a> {
             [one] => place(one).map_or(To::All(outputs), To::Place),
             _ => To::All(outputs),
         };
-        // SAFETY: the share is inside every vector that is not empty, and no other rank accesses it in any of them. An
-        // output is its rank's input, in place, or memory of which no second borrow exists.
+        // SAFETY: the share is inside every vector that is not empty, and no other rank accesses it in any of them. An output
+        // is its rank's input, in place, or memory of which no second borrow exists.
         unsafe { folds.several(inputs, share.start, share.len(), &to) }
     }
 
@@ -493,6 +496,5 @@ const AHEAD: usize = 4 << 10;
 
 /// Number of bytes of each vector that are scanned before the next ones are: they stay in a near cache.
 const SCANNED: usize = 4 << 10;
-
 /// Number of bytes that are copied to several places before the next ones are: they stay in a near cache.
 const COPIED: usize = 64 << 10;

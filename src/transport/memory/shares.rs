@@ -7,6 +7,7 @@ use std::ptr;
 use crate::Rank;
 use crate::op::kernels::CACHE_LINE;
 use crate::span;
+use crate::transport::memory::coming::{Coming, Job};
 use crate::transport::memory::epoch::Epoch;
 
 /// Whether rank 0 says that each of two ranks that has an output folds whole vectors for itself, and they may: both have
@@ -44,10 +45,11 @@ pub(super) fn in_common(epoch: &Epoch) -> (usize, Option<*mut u8>) {
     (n, written)
 }
 
-/// The vectors of two ranks that both have brought one in place, and their common length, which is not 0.
+/// The vectors of two ranks that both have brought one in place for [`Job::Shares`], and their common length, which is not 0.
 #[inline]
-pub(super) fn two_in_place(epoch: &Epoch) -> Option<([*mut u8; 2], usize)> {
-    if epoch.ranks() != 2 {
+pub(super) fn two_in_place(coming: &Coming<'_>) -> Option<([*mut u8; 2], usize)> {
+    let epoch = coming.epoch;
+    if epoch.ranks() != 2 || coming.job != Job::Shares {
         return None;
     }
     let ((first, n), (second, same)) = (epoch.output(0), epoch.output(1));
@@ -58,7 +60,8 @@ pub(super) fn two_in_place(epoch: &Epoch) -> Option<([*mut u8; 2], usize)> {
 }
 
 /// The elements that one of two ranks accesses of vectors of `n` elements of `size` bytes, of which that of rank 0 begins at
-/// `first`. As [`share`], without divisions, if the size is a power of two and at most that of a cache line.
+/// `first`. As [`share`], without divisions, if the size is a power of two, at most that of a cache line, and divides the
+/// address.
 #[inline]
 pub(super) fn half(first: *mut u8, n: usize, size: usize, me: Rank) -> Range<usize> {
     let cut = match size.is_power_of_two() && size <= CACHE_LINE {
